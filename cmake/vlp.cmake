@@ -1,0 +1,42 @@
+# One static library a folder, with the project's warnings and sanitizers.
+
+set(VLP_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+                 -Wmissing-prototypes -Wno-unknown-pragmas)
+
+add_library(vlp_flags INTERFACE)
+target_include_directories(vlp_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(vlp_flags INTERFACE _GNU_SOURCE VLP_VERSION="${PROJECT_VERSION}")
+target_compile_options(vlp_flags INTERFACE ${VLP_WARNINGS} -fno-math-errno -fno-trapping-math
+                                           $<$<BOOL:${VLP_WERROR}>:-Werror>)
+if(VLP_SANITIZE)
+  target_compile_options(vlp_flags INTERFACE -fsanitize=address,undefined
+                                             -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(vlp_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(VLP_FUZZ)
+  target_compile_options(vlp_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# vlp_folder(NAME OUTSIDE_LIBRARIES...): every .c file of the folder is the library vlp_NAME.
+function(vlp_folder name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)
+  if(sources)
+    add_library(vlp_${name} STATIC ${sources})
+    target_link_libraries(vlp_${name} PUBLIC vlp_flags OpenMP::OpenMP_C Threads::Threads m
+                                      PRIVATE ${ARGN})
+  else()
+    add_library(vlp_${name} INTERFACE)
+  endif()
+endfunction()
+
+# vlp_link(NAME FOLDERS...): what a folder may use; the include test checks the same arrows.
+function(vlp_link name)
+  get_target_property(type vlp_${name} TYPE)
+  foreach(other ${ARGN})
+    if(type STREQUAL INTERFACE_LIBRARY)
+      target_link_libraries(vlp_${name} INTERFACE vlp_${other})
+    else()
+      target_link_libraries(vlp_${name} PUBLIC vlp_${other})
+    endif()
+  endforeach()
+endfunction()
