@@ -27,16 +27,16 @@ typedef struct {
     int64_t max_pixels; /* larger images are VLP_ERR_LIMIT before any pixel is allocated */
     int min_side;       /* JPEG: decode at the smallest DCT scale whose sides are both >= this; 0 = full */
     bool exif_rotate;   /* turn upright by the EXIF orientation */
+    int background;     /* 0xRRGGBB to composite alpha over; -1 drops alpha as PIL's convert does */
 } vlp_decode_options;
 
-extern const vlp_decode_options vlp_decode_defaults; /* 178956970 pixels, full size, rotate */
+extern const vlp_decode_options vlp_decode_defaults; /* 178956970 pixels, full size, rotate, white */
 
 /* Reads the header only. */
 vlp_status vlp_image_probe(vlp_image_header *out, const uint8_t *data, size_t len);
 
 /* Decodes any PNG (1 to 16 bits, palette, alpha, grey, interlaced) or JPEG (grey, YCbCr, RGB, CMYK,
- * YCCK, progressive). Alpha is dropped, as the reference pipelines do, unless `background` of
- * vlp_image_decode_over is used. A truncated or corrupt file is VLP_ERR_FORMAT with the reason. */
+ * YCCK, progressive). A truncated or corrupt file is VLP_ERR_FORMAT with the reason. */
 vlp_status vlp_image_decode(vlp_image *out, const uint8_t *data, size_t len,
                             const vlp_decode_options *options);
 
