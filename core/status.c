@@ -7,8 +7,7 @@
 
 static _Thread_local char message[1024];
 
-vlp_status vlp_fail(vlp_status code, const char *format, ...)
-{
+vlp_status vlp_fail(vlp_status code, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -16,8 +15,7 @@ vlp_status vlp_fail(vlp_status code, const char *format, ...)
     return code;
 }
 
-vlp_status vlp_fail_in(vlp_status code, const char *format, ...)
-{
+vlp_status vlp_fail_in(vlp_status code, const char *format, ...) {
     char inner[sizeof message];
     memcpy(inner, message, sizeof inner);
     va_list args;
@@ -32,13 +30,11 @@ vlp_status vlp_fail_in(vlp_status code, const char *format, ...)
     return code;
 }
 
-const char *vlp_error(void)
-{
+const char *vlp_error(void) {
     return message;
 }
 
-const char *vlp_status_name(vlp_status code)
-{
+const char *vlp_status_name(vlp_status code) {
     static const char *const names[] = {
         [VLP_OK] = "ok",
         [VLP_ERR_USAGE] = "usage",
@@ -54,8 +50,7 @@ const char *vlp_status_name(vlp_status code)
     return (size_t)code < VLP_COUNT(names) ? names[code] : "unknown";
 }
 
-void vlp_assert_failed(const char *file, int line, const char *format, ...)
-{
+void vlp_assert_failed(const char *file, int line, const char *format, ...) {
     va_list args;
     va_start(args, format);
     fprintf(stderr, "vlp: internal error at %s:%d: ", file, line);
