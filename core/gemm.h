@@ -9,6 +9,7 @@
 #ifndef VLP_CORE_GEMM_H
 #define VLP_CORE_GEMM_H
 
+#include "core/cpu.h"
 #include "core/real.h"
 #include "core/status.h"
 
@@ -36,6 +37,9 @@ void vlp_gemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t k, vlp_real
  * one more execution. VLP_ERR_NUMERIC: even that computes wrongly (or the user's own choice does);
  * the message says so. Call it first in main: before any thread starts and any file is opened. */
 vlp_status vlp_gemm_cure(int argc, char **argv);
+
+/* The rule of the cure: the core type to ask for on this CPU instead of `core`, NULL = none. */
+const char *vlp_gemm_better_core(const char *core, const vlp_cpu_info *cpu);
 
 /* Odd shapes, all transposes, against a plain loop. VLP_ERR_NUMERIC names the shape. */
 vlp_status vlp_gemm_selftest(void);

@@ -12,6 +12,10 @@ enum { VLP_THREADS_MAX = 1024 };
 /* Processors this process may use: scheduler affinity, and the cgroup's CPU quota rounded up. */
 int vlp_threads_available(void);
 
+/* The CPU quota of the cgroups that the file `self` (like /proc/self/cgroup) names, below the mount
+ * point `root`, versions 1 and 2; INT32_MAX = no limit. */
+int vlp_threads_of_cgroup(const char *root, const char *self);
+
 /* n > 0 sets the number of threads; n = 0 returns to the default: OMP_NUM_THREADS if it is a
  * positive number, else vlp_threads_available(). VLP_ERR_USAGE outside 0..VLP_THREADS_MAX.
  * Not to be called inside a parallel region. */
