@@ -158,6 +158,13 @@ static vlp_tensor *attention_overlapping(vlp_tape *tape, vlp_tensor **x) {
                                                      .head_width = 3});
 }
 
+/* The keys are the values too; columns 12 to 17 belong to nobody. */
+static vlp_tensor *attention_keys_are_values(vlp_tape *tape, vlp_tensor **x) {
+    vlp_attention_args args = attention_fused_args(x[0], 2, 3);
+    args.v_offset = args.k_offset;
+    return vlp_attention(tape, &args);
+}
+
 /* Enough queries for two tiles: q, k and v are projections of a fixed input by x[0]. */
 static vlp_attention_args attention_long_args(vlp_tape *tape, vlp_tensor **x) {
     static const int64_t shape[] = {1, 330, 2};
@@ -256,6 +263,7 @@ static const gradcheck_case grad_cases_attention[] = {
     {"attention, one tensor is q, k and v", "attention", 1, {{3, {2, 3, 6}}}, attention_same},
     {"attention, one tensor, keys shared", "attention", 1, {{3, {4, 3, 6}}}, attention_same_shared},
     {"attention, ranges that overlap", "attention", 1, {{3, {2, 3, 11}}}, attention_overlapping},
+    {"attention, keys are values", "attention", 1, {{3, {2, 3, 18}}}, attention_keys_are_values},
     {"attention, several tiles", "attention", 1, {{2, {9, 2}}}, attention_long},
     {"attention, several tiles, causal", "attention", 1, {{2, {9, 2}}}, attention_long_causal},
 };
