@@ -30,7 +30,7 @@ static unsigned saved_registers(void) {
 
 static void detect_model(void) {
     unsigned words[12];
-    if (__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return;
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return;
     for (unsigned i = 0; i < 3; i++) {
         unsigned *w = words + 4 * i;
         __get_cpuid(0x80000002u + i, w, w + 1, w + 2, w + 3);
