@@ -278,13 +278,20 @@ static void need_grad(vlp_tape *tape, vlp_tensor *tensor) {
     tensor->grad_fresh = true;
 }
 
+/* An op that had nothing to add leaves its input's gradient unwritten: it is zero then. */
+static void run_backward(vlp_node *node) {
+    node->op->backward(node);
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] && node->in[i]->grad_fresh) vlp_grad_add(node->in[i]);
+}
+
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
     for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
     if (!reached) return;
     for (int i = 0; i < node->n_in; i++) need_grad(tape, node->in[i]);
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
-    if (!tape->planning) node->op->backward(node);
+    if (!tape->planning) run_backward(node);
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];
         if (out->grad) pool_give(tape, out->grad, grad_bytes(out));

@@ -75,10 +75,19 @@ static double compare(checker *k, int i, int64_t n, double limit) {
     return isnan(error) ? INFINITY : error;
 }
 
+/* Step memory starts as NaN, so that a gradient left unwritten shows. */
+static void poison(vlp_tape *tape) {
+    size_t bytes = ARENA_BYTES / 2;
+    void *memory = vlp_tape_alloc(tape, bytes);
+    VLP_ASSERT(memory, "%s", vlp_error());
+    memset(memory, 0xff, bytes);
+}
+
 double gradcheck_run(const gradcheck_case *c, double limit) {
     checker k = {.c = c};
     VLP_ASSERT(vlp_tape_new(&k.tape) == VLP_OK, "%s", vlp_error());
     VLP_ASSERT(vlp_tape_open(k.tape, ARENA_BYTES) == VLP_OK, "%s", vlp_error());
+    poison(k.tape);
     fill(&k);
     analytic(&k);
     double worst = 0;

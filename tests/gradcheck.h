@@ -1,7 +1,11 @@
 /* Gradient checks by central differences in double precision.
  *
  * A case builds a scalar from input tensors; gradcheck_run compares the tape's gradient of every
- * element of every input with (f(x + h) - f(x - h)) / 2h, h = 1e-5. */
+ * element of every input with (f(x + h) - f(x - h)) / 2h, h = 1e-5.
+ *
+ * The cases of core/op_X.c are the table `static const gradcheck_case grad_cases_X[]` in
+ * tests/grad_cases_X.h; tests/test_grad_X.c runs them, and tests/test_grad_coverage.c includes all
+ * tables (so names of helpers begin with X) to demand a case for every op in vlp_ops. */
 #ifndef VLP_TESTS_GRADCHECK_H
 #define VLP_TESTS_GRADCHECK_H
 
