@@ -108,7 +108,7 @@ typedef struct {
     vlp_params *params;
     const vlp_safetensors *file;
     vlp_name_map map;
-    int *parts_seen; /* per parameter */
+    int *parts_left; /* per parameter; -1 = no tensor seen */
     vlp_real *scratch;
 } loader;
 
@@ -143,7 +143,8 @@ static vlp_status load_one(loader *l, const vlp_safetensor *t, const char *ignor
     if (!shapes_agree(row, tensor, t)) return mis_shaped(tensor, row, t);
     VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
     vlp_name_copy(row, tensor, tensor->data, l->scratch, false);
-    l->parts_seen[i]++;
+    if (l->parts_left[i] < 0) l->parts_left[i] = row->parts ? row->parts : 1;
+    l->parts_left[i]--;
     return VLP_OK;
 }
 
@@ -158,7 +159,7 @@ static vlp_status load_all(loader *l, const char *ignore) {
     for (size_t i = 0; i < vlp_safetensors_count(l->file); i++)
         VLP_TRY(load_one(l, vlp_safetensors_at(l->file, i), ignore));
     for (int i = 0; i < l->params->count; i++)
-        if (l->parts_seen[i] == 0) return missing(l, l->params->items[i]->name);
+        if (l->parts_left[i] != 0) return missing(l, l->params->items[i]->name);
     return VLP_OK;
 }
 
@@ -169,10 +170,11 @@ vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_
         int64_t n = vlp_numel(&params->items[i]->tensor);
         if (n > largest) largest = n;
     }
-    loader l = {params, file, map, vlp_alloc_zero((size_t)params->count, sizeof(int)),
+    loader l = {params, file, map, vlp_alloc((size_t)params->count * sizeof(int)),
                 vlp_alloc((size_t)largest * sizeof(vlp_real))};
-    vlp_status status = l.parts_seen && l.scratch ? load_all(&l, ignore) : VLP_ERR_MEMORY;
-    vlp_free(l.parts_seen);
+    for (int i = 0; l.parts_left && i < params->count; i++) l.parts_left[i] = -1;
+    vlp_status status = l.parts_left && l.scratch ? load_all(&l, ignore) : VLP_ERR_MEMORY;
+    vlp_free(l.parts_left);
     vlp_free(l.scratch);
     return status;
 }
