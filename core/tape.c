@@ -303,6 +303,7 @@ static void node_backward(vlp_tape *tape, vlp_node *node) {
     for (int i = 0; i < node->n_in; i++) need_grad(tape, node->in[i]);
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
     if (!tape->planning) run_backward(node);
+    tape->flops += backward_flops(node);
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];
         if (out->grad) pool_give(tape, out->grad, grad_bytes(out));
