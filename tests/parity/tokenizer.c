@@ -23,6 +23,7 @@ static bool same_ids(const run *r, int n, const vlp_json *expected) {
 }
 
 static bool same_tokens(const run *r, int n, const vlp_json *expected) {
+    if (!expected) return true; /* left out for the longest texts */
     if ((size_t)n != vlp_json_len(expected)) return false;
     for (int i = 0; i < n; i++) {
         const char *token = vlp_tokenizer_token(r->tokenizer, r->ids[i]);
