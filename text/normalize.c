@@ -91,7 +91,7 @@ static void end_token(stream *s) {
 
 /* What clean-up leaves of the code point: nothing, a separator, or itself. */
 static vlp_unicode_kind clean(uint32_t code) {
-    if (code == '\t' || code == '\n' || code == '\r') return VLP_UNICODE_SPACE;
+    if (code == ' ' || code == '\t' || code == '\n' || code == '\r') return VLP_UNICODE_SPACE;
     if (code == REPLACEMENT) return VLP_UNICODE_CONTROL;
     return vlp_unicode_kind_of(code);
 }
@@ -139,6 +139,21 @@ static void take(stream *s, uint32_t code, const char *rest, size_t rest_len) {
     if (alone) end_token(s);
 }
 
+/* The same for ASCII outside the final-sigma rule: most of most texts. */
+static void take_ascii(stream *s, uint32_t code)
+{
+    if (code <= ' ' || code == 0x7F) {
+        if (clean(code) == VLP_UNICODE_SPACE) end_token(s);
+        return;
+    }
+    if (s->held_count) release_held(s);
+    bool punct = is_ascii_punct(code);
+    if (punct) end_word(s);
+    if (s->options->lower_case && code >= 'A' && code <= 'Z') code += 'a' - 'A';
+    if (s->chars++ < VLP_WORD_MAX_CHARS) s->word[s->bytes++] = (char)code;
+    if (punct) end_word(s);
+}
+
 void vlp_normalize_words(const vlp_normalize_options *options, const char *text, size_t len,
                          vlp_word_sink sink, void *user) {
     stream s;
@@ -149,7 +164,12 @@ void vlp_normalize_words(const vlp_normalize_options *options, const char *text,
     s.bytes = s.chars = 0;
     s.held_count = 0;
     for (size_t at = 0; at < len && !s.stopped;) {
-        uint32_t code;
+        uint32_t code = (uint8_t)text[at];
+        if (code < 0x80 && !options->final_sigma) {
+            take_ascii(&s, code);
+            at++;
+            continue;
+        }
         int size = vlp_utf8_next(text + at, len - at, &code);
         at += size ? (size_t)size : 1;
         if (size) take(&s, code, text + at, len - at);
