@@ -52,6 +52,30 @@ static utf8proc_category_t category(uint32_t code) {
     return utf8proc_category((utf8proc_int32_t)code);
 }
 
+/* Additions of Unicode 15.0 and 15.1, in order. */
+static bool is_newer(uint32_t code) {
+    static const range ranges[] = {
+        {0xCF3, 0xCF3},     {0xECE, 0xECE},     {0x2FFC, 0x2FFF},   {0x31EF, 0x31EF},
+        {0x10EFD, 0x10EFF}, {0x1123F, 0x11241}, {0x11B00, 0x11B09}, {0x11F00, 0x11F10},
+        {0x11F12, 0x11F3A}, {0x11F3E, 0x11F59}, {0x1342F, 0x1342F}, {0x13439, 0x13455},
+        {0x1B132, 0x1B132}, {0x1B155, 0x1B155}, {0x1D2C0, 0x1D2D3}, {0x1DF25, 0x1DF2A},
+        {0x1E030, 0x1E06D}, {0x1E08F, 0x1E08F}, {0x1E4D0, 0x1E4F9}, {0x1F6DC, 0x1F6DC},
+        {0x1F774, 0x1F776}, {0x1F77B, 0x1F77F}, {0x1F7D9, 0x1F7D9}, {0x1FA75, 0x1FA77},
+        {0x1FA87, 0x1FA88}, {0x1FAAD, 0x1FAAF}, {0x1FABB, 0x1FABD}, {0x1FABF, 0x1FABF},
+        {0x1FACE, 0x1FACF}, {0x1FADA, 0x1FADB}, {0x1FAE8, 0x1FAE8}, {0x1FAF7, 0x1FAF8},
+        {0x2B739, 0x2B739}, {0x2EBF0, 0x2EE5D}, {0x31350, 0x323AF}};
+    if (code < ranges[0].first) return false;
+    size_t low = 0, high = VLP_COUNT(ranges);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ranges[middle].last < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < VLP_COUNT(ranges) && code >= ranges[low].first;
+}
+
 vlp_unicode_kind vlp_unicode_kind_of(uint32_t code) {
     static const vlp_unicode_kind kinds[] = {
         [UTF8PROC_CATEGORY_CN] = VLP_UNICODE_CONTROL, [UTF8PROC_CATEGORY_CC] = VLP_UNICODE_CONTROL,
@@ -63,6 +87,7 @@ vlp_unicode_kind vlp_unicode_kind_of(uint32_t code) {
         [UTF8PROC_CATEGORY_PI] = VLP_UNICODE_PUNCT,   [UTF8PROC_CATEGORY_PF] = VLP_UNICODE_PUNCT,
         [UTF8PROC_CATEGORY_PO] = VLP_UNICODE_PUNCT,   [UTF8PROC_CATEGORY_MN] = VLP_UNICODE_MARK,
     };
+    if (is_newer(code)) return VLP_UNICODE_CONTROL;
     size_t index = (size_t)category(code);
     return index < VLP_COUNT(kinds) ? kinds[index] : VLP_UNICODE_OTHER;
 }

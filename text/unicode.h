@@ -1,6 +1,6 @@
 /* UTF-8 and the Unicode properties that tokenizers ask for.
  *
- * Code points assigned after Unicode 14 count as unassigned, whatever the tables underneath know,
+ * Code points that Unicode 15 added count as unassigned, as in the reference's Unicode 14 tables,
  * so that a text has the same ids on every machine. */
 #ifndef VLP_TEXT_UNICODE_H
 #define VLP_TEXT_UNICODE_H
