@@ -140,8 +140,7 @@ static void take(stream *s, uint32_t code, const char *rest, size_t rest_len) {
 }
 
 /* The same for ASCII outside the final-sigma rule: most of most texts. */
-static void take_ascii(stream *s, uint32_t code)
-{
+static void take_ascii(stream *s, uint32_t code) {
     if (code <= ' ' || code == 0x7F) {
         if (clean(code) == VLP_UNICODE_SPACE) end_token(s);
         return;
