@@ -12,13 +12,11 @@ typedef struct {
     int64_t count;
 } vlp_bitset;
 
-static inline bool vlp_bitset_has(const vlp_bitset *set, int64_t id)
-{
+static inline bool vlp_bitset_has(const vlp_bitset *set, int64_t id) {
     return id / 64 < set->count && (set->words[id / 64] >> (id % 64) & 1);
 }
 
-static inline vlp_status vlp_bitset_add(vlp_bitset *set, int64_t id)
-{
+static inline vlp_status vlp_bitset_add(vlp_bitset *set, int64_t id) {
     if (id / 64 >= set->count) {
         int64_t count = id / 32 + 64;
         uint64_t *words = vlp_realloc(set->words, (size_t)count * sizeof *words);
@@ -30,8 +28,7 @@ static inline vlp_status vlp_bitset_add(vlp_bitset *set, int64_t id)
     return VLP_OK;
 }
 
-static inline void vlp_bitset_free(vlp_bitset *set)
-{
+static inline void vlp_bitset_free(vlp_bitset *set) {
     vlp_free(set->words);
     *set = (vlp_bitset){0};
 }

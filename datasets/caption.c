@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-size_t vlp_utf8_sequence(const char *text, size_t left)
-{
+size_t vlp_utf8_sequence(const char *text, size_t left) {
     const unsigned char *s = (const unsigned char *)text;
     if (left == 0) return 0;
     if (s[0] < 0x80) return 1;
@@ -20,8 +19,7 @@ size_t vlp_utf8_sequence(const char *text, size_t left)
     return n;
 }
 
-static size_t utf8_write(uint32_t c, char out[4])
-{
+static size_t utf8_write(uint32_t c, char out[4]) {
     if (c < 0x80) {
         out[0] = (char)c;
         return 1;
@@ -36,12 +34,11 @@ static size_t utf8_write(uint32_t c, char out[4])
 static const struct {
     const char *name;
     uint32_t code;
-} entities[] = {{"amp;", '&'},   {"lt;", '<'},   {"gt;", '>'}, {"quot;", '"'},
-                {"apos;", '\''}, {"nbsp;", ' '}};
+} entities[] = {{"amp;", '&'},  {"lt;", '<'},    {"gt;", '>'},
+                {"quot;", '"'}, {"apos;", '\''}, {"nbsp;", ' '}};
 
 /* "#39;" or "#x27;": returns how many bytes it takes, 0 when it is not one. */
-static size_t numeric_entity(const char *s, size_t left, uint32_t *code)
-{
+static size_t numeric_entity(const char *s, size_t left, uint32_t *code) {
     if (left < 3 || s[0] != '#') return 0;
     uint32_t base = s[1] == 'x' || s[1] == 'X' ? 16 : 10;
     size_t i = base == 16 ? 2 : 1, first = i;
@@ -58,8 +55,7 @@ static size_t numeric_entity(const char *s, size_t left, uint32_t *code)
 }
 
 /* `s` follows an '&'. */
-static size_t entity(const char *s, size_t left, uint32_t *code)
-{
+static size_t entity(const char *s, size_t left, uint32_t *code) {
     for (size_t i = 0; i < VLP_COUNT(entities); i++) {
         size_t n = strlen(entities[i].name);
         if (n <= left && memcmp(s, entities[i].name, n) == 0) {
@@ -70,16 +66,14 @@ static size_t entity(const char *s, size_t left, uint32_t *code)
     return numeric_entity(s, left, code);
 }
 
-static vlp_status put(vlp_buf *out, const char *bytes, size_t n)
-{
+static vlp_status put(vlp_buf *out, const char *bytes, size_t n) {
     bool space = n == 1 && (unsigned char)bytes[0] <= ' ';
     if (!space) return vlp_buf_append(out, bytes, n);
     if (out->len == 0 || out->data[out->len - 1] == ' ') return VLP_OK;
     return vlp_buf_append(out, " ", 1);
 }
 
-vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired)
-{
+vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired) {
     vlp_buf_clear(out);
     *repaired = false;
     VLP_TRY(vlp_buf_reserve(out, (len < VLP_CAPTION_MAX ? len : VLP_CAPTION_MAX) + 8));
@@ -112,8 +106,7 @@ vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *r
     return VLP_OK;
 }
 
-int64_t vlp_caption_hash(const char *text, size_t len)
-{
+int64_t vlp_caption_hash(const char *text, size_t len) {
     while (len && strchr(" .!?,;", text[len - 1]) && text[len - 1]) len--;
     char block[256];
     vlp_hash hash = {0, 0};

@@ -11,10 +11,10 @@ enum { VLP_CAPTION_MAX = 65536 }; /* bytes kept of one caption; the tokenizer tr
 /* Length of the well-formed UTF-8 sequence at s (n bytes left), 0 when malformed. */
 size_t vlp_utf8_sequence(const char *s, size_t n);
 
-/* Writes the cleaned text to `out` (cleared first): malformed UTF-8 becomes U+FFFD, which tokenizers
- * drop; control characters and newlines become spaces, NUL vanishes; the HTML entities of common
- * exports and numeric ones are decoded once; spaces collapse and are trimmed. *repaired tells
- * whether bytes had to be replaced, dropped or cut. */
+/* Writes the cleaned text to `out` (cleared first): malformed UTF-8 becomes U+FFFD, which
+ * tokenizers drop; control characters and newlines become spaces, NUL vanishes; the HTML entities
+ * of common exports and numeric ones are decoded once; spaces collapse and are trimmed. *repaired
+ * tells whether bytes had to be replaced, dropped or cut. */
 vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired);
 
 /* 64-bit hash of the text without ASCII case and without punctuation at its end: captions with the

@@ -2,23 +2,20 @@
 
 #include <string.h>
 
-void vlp_csv_open(vlp_csv *csv, const char *text, size_t len, char delimiter)
-{
-    *csv = (vlp_csv){
-        .text = text, .len = len, .delimiter = delimiter, .quotes = true, .next_line = 1};
+void vlp_csv_open(vlp_csv *csv, const char *text, size_t len, char delimiter) {
+    *csv =
+        (vlp_csv){.text = text, .len = len, .delimiter = delimiter, .quotes = true, .next_line = 1};
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) csv->at = 3;
 }
 
-void vlp_csv_close(vlp_csv *csv)
-{
+void vlp_csv_close(vlp_csv *csv) {
     vlp_buf_free(&csv->record);
     vlp_free(csv->starts);
     vlp_free(csv->lens);
     *csv = (vlp_csv){0};
 }
 
-static vlp_status begin_field(vlp_csv *csv)
-{
+static vlp_status begin_field(vlp_csv *csv) {
     if (csv->fields == csv->capacity) {
         size_t capacity = csv->capacity ? 2 * csv->capacity : 16;
         size_t *starts = vlp_realloc(csv->starts, capacity * sizeof *starts);
@@ -33,27 +30,23 @@ static vlp_status begin_field(vlp_csv *csv)
     return VLP_OK;
 }
 
-static vlp_status end_field(vlp_csv *csv)
-{
+static vlp_status end_field(vlp_csv *csv) {
     csv->lens[csv->fields - 1] = csv->record.len - csv->starts[csv->fields - 1];
     return vlp_buf_append(&csv->record, "", 1);
 }
 
-static bool at_end_of_line(const vlp_csv *csv, size_t at)
-{
+static bool at_end_of_line(const vlp_csv *csv, size_t at) {
     return at >= csv->len || csv->text[at] == '\n' ||
            (csv->text[at] == '\r' && (at + 1 == csv->len || csv->text[at + 1] == '\n'));
 }
 
-static size_t skip_blanks(const vlp_csv *csv, size_t at)
-{
+static size_t skip_blanks(const vlp_csv *csv, size_t at) {
     while (at < csv->len && csv->text[at] == ' ' && csv->delimiter != ' ') at++;
     return at;
 }
 
 /* at is behind the opening quote; moves it behind the closing one. False when there is none. */
-static vlp_status quoted(vlp_csv *csv, size_t *at, size_t limit, bool *closed)
-{
+static vlp_status quoted(vlp_csv *csv, size_t *at, size_t limit, bool *closed) {
     *closed = false;
     while (*at < limit) {
         const char *quote = memchr(csv->text + *at, '"', limit - *at);
@@ -73,8 +66,7 @@ static vlp_status quoted(vlp_csv *csv, size_t *at, size_t limit, bool *closed)
 }
 
 /* Up to the delimiter or the end of the line, without blanks at the end. */
-static vlp_status unquoted(vlp_csv *csv, size_t *at)
-{
+static vlp_status unquoted(vlp_csv *csv, size_t *at) {
     size_t start = *at;
     while (!at_end_of_line(csv, *at) && csv->text[*at] != csv->delimiter) ++*at;
     size_t end = *at;
@@ -82,8 +74,7 @@ static vlp_status unquoted(vlp_csv *csv, size_t *at)
     return vlp_buf_append(&csv->record, csv->text + start, end - start);
 }
 
-static vlp_status read_record(vlp_csv *csv, size_t start, size_t *end, const char **bad)
-{
+static vlp_status read_record(vlp_csv *csv, size_t start, size_t *end, const char **bad) {
     size_t limit = csv->len - start > VLP_CSV_RECORD_MAX ? start + VLP_CSV_RECORD_MAX : csv->len;
     size_t at = start;
     while (true) {
@@ -106,14 +97,12 @@ static vlp_status read_record(vlp_csv *csv, size_t start, size_t *end, const cha
     return VLP_OK;
 }
 
-static size_t past_line(const vlp_csv *csv, size_t at)
-{
+static size_t past_line(const vlp_csv *csv, size_t at) {
     const char *stop = at < csv->len ? memchr(csv->text + at, '\n', csv->len - at) : NULL;
     return stop ? (size_t)(stop - csv->text) + 1 : csv->len;
 }
 
-vlp_status vlp_csv_next(vlp_csv *csv, bool *more, const char **bad)
-{
+vlp_status vlp_csv_next(vlp_csv *csv, bool *more, const char **bad) {
     *bad = NULL;
     while (csv->at < csv->len && at_end_of_line(csv, csv->at)) {
         csv->at = past_line(csv, csv->at);
@@ -140,18 +129,15 @@ vlp_status vlp_csv_next(vlp_csv *csv, bool *more, const char **bad)
     return VLP_OK;
 }
 
-const char *vlp_csv_field(const vlp_csv *csv, size_t index)
-{
+const char *vlp_csv_field(const vlp_csv *csv, size_t index) {
     return index < csv->fields ? csv->record.data + csv->starts[index] : "";
 }
 
-size_t vlp_csv_field_len(const vlp_csv *csv, size_t index)
-{
+size_t vlp_csv_field_len(const vlp_csv *csv, size_t index) {
     return index < csv->fields ? csv->lens[index] : 0;
 }
 
-char vlp_csv_delimiter(const char *text, size_t len)
-{
+char vlp_csv_delimiter(const char *text, size_t len) {
     static const char kinds[] = "\t,;|";
     int counts[sizeof kinds] = {0};
     bool inside = false;

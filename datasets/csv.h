@@ -1,6 +1,6 @@
-/* Delimited text as RFC 4180 has it: quoted fields may hold delimiters, newlines and "" for a quote.
- * What real files add is accepted: CRLF, a byte order mark, blanks around fields, quotes inside
- * unquoted fields. A quote that never closes costs its own line only. */
+/* Delimited text as RFC 4180 has it: quoted fields may hold delimiters, newlines and "" for a
+ * quote. What real files add is accepted: CRLF, a byte order mark, blanks around fields, quotes
+ * inside unquoted fields. A quote that never closes costs its own line only. */
 #ifndef VLP_DATASETS_CSV_H
 #define VLP_DATASETS_CSV_H
 
@@ -12,7 +12,7 @@ typedef struct {
     const char *text;
     size_t len, at;
     char delimiter;
-    bool quotes; /* whether " quotes; TSV files often mean it literally */
+    bool quotes;  /* whether " quotes; TSV files often mean it literally */
     int64_t line; /* of the record read last, from 1 */
     int64_t next_line;
     vlp_buf record; /* the fields, one after another, each with a NUL behind it */

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static const vlp_importer *const importers[] = {
-    &vlp_importer_folder,   &vlp_importer_csv,         &vlp_importer_tsv,   &vlp_importer_jsonl,
-    &vlp_importer_coco,     &vlp_importer_karpathy,    &vlp_importer_albef, &vlp_importer_imagefolder,
-    &vlp_importer_text,     &vlp_importer_idx,
+    &vlp_importer_folder, &vlp_importer_csv,      &vlp_importer_tsv,   &vlp_importer_jsonl,
+    &vlp_importer_coco,   &vlp_importer_karpathy, &vlp_importer_albef, &vlp_importer_imagefolder,
+    &vlp_importer_text,   &vlp_importer_idx,
 };
 
 static const char *const skip_names[VLP_SKIP_COUNT] = {
@@ -30,36 +30,32 @@ static const char *const skip_names[VLP_SKIP_COUNT] = {
     [VLP_SKIP_UNDECODABLE] = "undecodable",
 };
 
-const char *vlp_skip_name(vlp_skip_reason reason)
-{
+const char *vlp_skip_name(vlp_skip_reason reason) {
     return skip_names[reason];
 }
 
-const char *vlp_import_formats(void)
-{
+const char *vlp_import_formats(void) {
     return "auto|folder|csv|tsv|jsonl|coco|karpathy|albef|imagefolder|text|idx";
 }
 
-const char *const vlp_image_keys[] = {"image",    "image_path", "img_path",   "imgpath",
-                                      "filepath", "file_path",  "path",       "file_name",
-                                      "filename", "file",       "img",        "image_file",
-                                      "image_name", "picture",  "photo",      NULL};
-const char *const vlp_caption_keys[] = {"caption", "captions",    "text",    "texts",    "title",
-                                        "sentence", "sentences",  "description", "comment",
-                                        "alt",     "alt_text",    "raw",     "txt",      NULL};
+const char *const vlp_image_keys[] = {"image",      "image_path", "img_path", "imgpath",
+                                      "filepath",   "file_path",  "path",     "file_name",
+                                      "filename",   "file",       "img",      "image_file",
+                                      "image_name", "picture",    "photo",    NULL};
+const char *const vlp_caption_keys[] = {"caption",  "captions",  "text",        "texts",   "title",
+                                        "sentence", "sentences", "description", "comment", "alt",
+                                        "alt_text", "raw",       "txt",         NULL};
 
-const char *vlp_extension(const char *name)
-{
+const char *vlp_extension(const char *name) {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     const char *dot = strrchr(base, '.');
     return dot && dot != base ? dot : "";
 }
 
-bool vlp_is_image_name(const char *name)
-{
-    static const char *const extensions[] = {".jpg",  ".jpeg", ".png",  ".jpe", ".jfif", ".webp",
-                                             ".gif",  ".bmp",  ".tif",  ".tiff", ".heic", ".heif",
-                                             ".avif", ".dng",  ".jp2",  ".jxl", ".psd"};
+bool vlp_is_image_name(const char *name) {
+    static const char *const extensions[] = {".jpg",  ".jpeg", ".png", ".jpe",  ".jfif", ".webp",
+                                             ".gif",  ".bmp",  ".tif", ".tiff", ".heic", ".heif",
+                                             ".avif", ".dng",  ".jp2", ".jxl",  ".psd"};
     const char *extension = vlp_extension(name);
     for (size_t i = 0; i < VLP_COUNT(extensions); i++)
         if (strcasecmp(extension, extensions[i]) == 0) return true;
@@ -67,8 +63,7 @@ bool vlp_is_image_name(const char *name)
 }
 
 /* The first bytes of a file; none of a folder. */
-static vlp_status read_head(const char *path, char *head, size_t max, size_t *len)
-{
+static vlp_status read_head(const char *path, char *head, size_t max, size_t *len) {
     *len = 0;
     if (vlp_is_folder(path)) return VLP_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -79,15 +74,13 @@ static vlp_status read_head(const char *path, char *head, size_t max, size_t *le
     return VLP_OK;
 }
 
-static const vlp_importer *by_name(const char *name)
-{
+static const vlp_importer *by_name(const char *name) {
     for (size_t i = 0; i < VLP_COUNT(importers); i++)
         if (strcmp(importers[i]->name, name) == 0) return importers[i];
     return NULL;
 }
 
-static vlp_status choose(const char *source, const char *format, const vlp_importer **out)
-{
+static vlp_status choose(const char *source, const char *format, const vlp_importer **out) {
     if (!vlp_path_exists(source))
         return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no such file or folder; check the path", source);
     if (format && strcmp(format, "auto") != 0) {
@@ -111,13 +104,12 @@ static vlp_status choose(const char *source, const char *format, const vlp_impor
 }
 
 /* A folder that holds a manifest under a usual name is that manifest. */
-static const char *const manifests[] = {"metadata.jsonl", "metadata.csv",  "captions.jsonl",
-                                        "captions.csv",   "captions.tsv",  "captions.txt",
-                                        "captions.json",  "results.csv",   "pairs.jsonl",
+static const char *const manifests[] = {"metadata.jsonl", "metadata.csv", "captions.jsonl",
+                                        "captions.csv",   "captions.tsv", "captions.txt",
+                                        "captions.json",  "results.csv",  "pairs.jsonl",
                                         "pairs.csv",      "pairs.tsv"};
 
-static vlp_status find_manifest(const char *source, const char *format, vlp_buf *path)
-{
+static vlp_status find_manifest(const char *source, const char *format, vlp_buf *path) {
     bool any = !format || strcmp(format, "auto") == 0;
     VLP_TRY(vlp_buf_puts(path, source));
     if (!any || !vlp_is_folder(source)) return VLP_OK;
@@ -130,8 +122,7 @@ static vlp_status find_manifest(const char *source, const char *format, vlp_buf 
 }
 
 static vlp_status check_images(vlp_index *index, const vlp_import_options *options,
-                               vlp_import_report *report)
-{
+                               vlp_import_report *report) {
     vlp_verify_options verify = {.threads = options->threads,
                                  .max_pixels = options->max_pixels,
                                  .progress = options->progress,
@@ -146,8 +137,7 @@ static vlp_status check_images(vlp_index *index, const vlp_import_options *optio
 }
 
 vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_import_options *options,
-                            vlp_import_report *report)
-{
+                            vlp_import_report *report) {
     const vlp_importer *importer = NULL;
     vlp_session *session = NULL;
     vlp_buf path = {0};
@@ -166,18 +156,22 @@ done:
     return status;
 }
 
-vlp_json *vlp_import_report_json(const vlp_import_report *report)
-{
+vlp_json *vlp_import_report_json(const vlp_import_report *report) {
     vlp_json *json = vlp_json_new_object(), *reasons = vlp_json_new_object();
     const struct {
         const char *key;
         int64_t value;
     } members[] = {
-        {"images", report->images},       {"captions", report->captions},
-        {"texts", report->texts},         {"new", report->added},
-        {"changed", report->changed},     {"unchanged", report->unchanged},
-        {"removed", report->removed},     {"skipped", report->skipped},
-        {"duplicates", report->duplicates}, {"duplicates_across_splits", report->crossed},
+        {"images", report->images},
+        {"captions", report->captions},
+        {"texts", report->texts},
+        {"new", report->added},
+        {"changed", report->changed},
+        {"unchanged", report->unchanged},
+        {"removed", report->removed},
+        {"skipped", report->skipped},
+        {"duplicates", report->duplicates},
+        {"duplicates_across_splits", report->crossed},
         {"repaired_captions", report->repaired},
     };
     for (size_t i = 0; i < VLP_COUNT(members); i++)

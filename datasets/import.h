@@ -24,8 +24,8 @@ typedef enum {
 } vlp_skip_reason;
 const char *vlp_skip_name(vlp_skip_reason reason); /* "missing", "zero bytes", ... */
 
-/* {0} is valid: format and keys detected, split "train" unless the source names its own. Strings are
- * borrowed. */
+/* {0} is valid: format and keys detected, split "train" unless the source names its own. Strings
+ * are borrowed. */
 typedef struct {
     const char *format;      /* a name from vlp_import_formats, NULL or "auto" to sniff */
     const char *name;        /* the source's name in mixtures and stats; NULL = from its path */
@@ -52,17 +52,17 @@ typedef struct {
     int64_t images, captions, texts; /* usable rows of the sources; texts have no image */
     int64_t added, changed, unchanged, removed;
     int64_t skipped, by_reason[VLP_SKIP_COUNT];
-    int64_t duplicates; /* images whose bytes equal an earlier image's */
-    int64_t crossed;    /* duplicates that asked for another split than their group's */
-    int64_t repaired;   /* captions with malformed UTF-8, NUL or more than 65,536 bytes */
+    int64_t duplicates;   /* images whose bytes equal an earlier image's */
+    int64_t crossed;      /* duplicates that asked for another split than their group's */
+    int64_t repaired;     /* captions with malformed UTF-8, NUL or more than 65,536 bytes */
     char recognised[512]; /* the last source in words: "captions.csv: csv, image column ..." */
 } vlp_import_report;
 
 /* Imports one source (a file or folder). Zero usable rows is an error that says why. Rows of the
  * source that are gone since its last import leave the index.
  *
- * Duplicates of one image always share a split: test wins over val over others over train, so that a
- * held-out split stays whole and nothing of it is trained on. */
+ * Duplicates of one image always share a split: test wins over val over others over train, so that
+ * a held-out split stays whole and nothing of it is trained on. */
 vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_import_options *options,
                             vlp_import_report *report);
 

@@ -17,16 +17,14 @@ typedef struct {
     int64_t with_captions, alone;
 } folder_run;
 
-static vlp_status unreadable(const char *path, void *user)
-{
+static vlp_status unreadable(const char *path, void *user) {
     folder_run *run = user;
     return vlp_session_skip(run->session, path, 0, VLP_SKIP_UNREADABLE,
                             "the folder cannot be read");
 }
 
 /* Every line that is not blank is a caption. */
-static vlp_status add_lines(folder_run *run, int64_t id)
-{
+static vlp_status add_lines(folder_run *run, int64_t id) {
     const char *line = run->text.data, *end = line + run->text.len;
     bool any = false;
     for (int64_t row = 1; line && line < end; row++) {
@@ -42,8 +40,7 @@ static vlp_status add_lines(folder_run *run, int64_t id)
     return vlp_session_skip(run->session, run->path.data, 0, VLP_SKIP_EMPTY_CAPTION, "");
 }
 
-static vlp_status sidecar(folder_run *run, const char *image_path, int64_t id)
-{
+static vlp_status sidecar(folder_run *run, const char *image_path, int64_t id) {
     vlp_buf_clear(&run->path);
     size_t stem = strlen(image_path) - strlen(vlp_extension(image_path));
     VLP_TRY(vlp_buf_append(&run->path, image_path, stem));
@@ -62,8 +59,7 @@ static vlp_status sidecar(folder_run *run, const char *image_path, int64_t id)
     return vlp_session_captions_done(run->session, id, now);
 }
 
-static vlp_status folder_image(const vlp_walk_file *file, void *user)
-{
+static vlp_status folder_image(const vlp_walk_file *file, void *user) {
     folder_run *run = user;
     vlp_session_image image = {.path = file->path};
     int64_t id;
@@ -74,21 +70,18 @@ static vlp_status folder_image(const vlp_walk_file *file, void *user)
     return file->has_captions ? sidecar(run, file->path, id) : VLP_OK;
 }
 
-static int folder_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int folder_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)path, (void)head, (void)len;
     return is_folder ? 50 : 0;
 }
 
-static void folder_free(folder_run *run)
-{
+static void folder_free(folder_run *run) {
     vlp_templates_free(&run->templates);
     vlp_buf_free(&run->path);
     vlp_buf_free(&run->text);
 }
 
-static vlp_status folder_import(vlp_session *session)
-{
+static vlp_status folder_import(vlp_session *session) {
     folder_run run = {.session = session};
     vlp_status status = vlp_walk(vlp_session_source(session), folder_image, unreadable, &run);
     vlp_import_report *report = vlp_session_report(session);
@@ -100,8 +93,7 @@ static vlp_status folder_import(vlp_session *session)
 }
 
 /* "train/dog/x" -> split train, class dog; "dog/x" -> class dog. */
-static vlp_status class_image(const vlp_walk_file *file, void *user)
-{
+static vlp_status class_image(const vlp_walk_file *file, void *user) {
     static const char *const splits[] = {"train", "val", "valid", "validation", "dev", "test"};
     folder_run *run = user;
     vlp_session_image image = {.path = file->path};
@@ -125,17 +117,16 @@ static vlp_status class_image(const vlp_walk_file *file, void *user)
     return id ? vlp_templates_apply(&run->templates, run->session, id, class_name, 0) : VLP_OK;
 }
 
-static int never(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int never(const char *path, bool is_folder, const char *head, size_t len) {
     (void)path, (void)is_folder, (void)head, (void)len;
     return 0;
 }
 
-static vlp_status imagefolder_import(vlp_session *session)
-{
+static vlp_status imagefolder_import(vlp_session *session) {
     folder_run run = {.session = session};
     vlp_status status = vlp_templates_open(&run.templates, vlp_session_options(session)->templates);
-    if (status == VLP_OK) status = vlp_walk(vlp_session_source(session), class_image, unreadable, &run);
+    if (status == VLP_OK)
+        status = vlp_walk(vlp_session_source(session), class_image, unreadable, &run);
     folder_free(&run);
     return status;
 }

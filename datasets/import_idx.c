@@ -17,8 +17,7 @@ typedef struct {
     vlp_buf classes, path, labels_path;
 } idx_run;
 
-static int64_t big_endian(const uint8_t *bytes)
-{
+static int64_t big_endian(const uint8_t *bytes) {
     return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
@@ -28,11 +27,9 @@ typedef struct {
     int height, width;
 } idx_pair;
 
-static vlp_status read_images(const char *path, const vlp_map *map, idx_pair *pair)
-{
+static vlp_status read_images(const char *path, const vlp_map *map, idx_pair *pair) {
     if (map->len < HEADER || big_endian(map->data) != IMAGES_MAGIC)
-        return VLP_FAIL(VLP_ERR_FORMAT,
-                        "%s: not an IDX file of images%s", path,
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s: not an IDX file of images%s", path,
                         strstr(path, ".gz") ? "; unpack it first with gunzip -k" : "");
     int64_t height = big_endian(map->data + 8), width = big_endian(map->data + 12);
     if (height < 1 || width < 1 || height > MAX_SIDE || width > MAX_SIDE)
@@ -49,8 +46,7 @@ static vlp_status read_images(const char *path, const vlp_map *map, idx_pair *pa
     return VLP_OK;
 }
 
-static vlp_status read_labels(const char *path, const vlp_map *map, idx_pair *pair)
-{
+static vlp_status read_labels(const char *path, const vlp_map *map, idx_pair *pair) {
     if (map->len < 8 || big_endian(map->data) != LABELS_MAGIC)
         return VLP_FAIL(VLP_ERR_FORMAT, "%s: not an IDX file of labels", path);
     if (big_endian(map->data + 4) != pair->count || (int64_t)map->len - 8 < pair->count)
@@ -61,8 +57,7 @@ static vlp_status read_labels(const char *path, const vlp_map *map, idx_pair *pa
 }
 
 /* Line `number` of the classes file, or the number itself. */
-static vlp_status class_name(const idx_run *run, int number, char out[256])
-{
+static vlp_status class_name(const idx_run *run, int number, char out[256]) {
     snprintf(out, 256, "%d", number);
     if (!run->classes.data) return VLP_OK;
     const char *line = run->classes.data;
@@ -78,13 +73,17 @@ static vlp_status class_name(const idx_run *run, int number, char out[256])
     return VLP_OK;
 }
 
-static vlp_status add_rows(idx_run *run, const char *path, const char *split, const idx_pair *pair)
-{
+static vlp_status add_rows(idx_run *run, const char *path, const char *split,
+                           const idx_pair *pair) {
     struct stat st;
     if (stat(path, &st) != 0) return VLP_FAIL(VLP_ERR_IO, "%s: cannot be read", path);
     int64_t bytes = (int64_t)pair->height * pair->width;
-    vlp_session_image image = {.path = path, .length = bytes, .width = pair->width,
-                               .height = pair->height, .split = split, .file_size = st.st_size};
+    vlp_session_image image = {.path = path,
+                               .length = bytes,
+                               .width = pair->width,
+                               .height = pair->height,
+                               .split = split,
+                               .file_size = st.st_size};
     image.file_mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     for (int64_t i = 0; i < pair->count; i++) {
         char label[256];
@@ -103,8 +102,7 @@ static vlp_status add_rows(idx_run *run, const char *path, const char *split, co
 }
 
 /* "train-images-idx3-ubyte" -> "train-labels-idx1-ubyte". */
-static vlp_status labels_beside(vlp_buf *out, const char *images)
-{
+static vlp_status labels_beside(vlp_buf *out, const char *images) {
     vlp_buf_clear(out);
     const char *at = NULL;
     for (const char *p = images; (p = strstr(p, "images")); p++) at = p;
@@ -117,12 +115,11 @@ static vlp_status labels_beside(vlp_buf *out, const char *images)
     return VLP_OK;
 }
 
-static vlp_status add_file(idx_run *run, const char *path)
-{
+static vlp_status add_file(idx_run *run, const char *path) {
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
-    const char *split = strncmp(base, "t10k", 4) == 0 || strncmp(base, "test", 4) == 0 ? "test"
-                                                                                       : "train";
+    const char *split =
+        strncmp(base, "t10k", 4) == 0 || strncmp(base, "test", 4) == 0 ? "test" : "train";
     vlp_map images, labels = {0};
     idx_pair pair = {0};
     vlp_status status = VLP_OK;
@@ -144,14 +141,13 @@ done:
     return status;
 }
 
-static bool is_images_name(const char *name)
-{
-    return strstr(name, "images") && strstr(name, "idx3") && strcmp(vlp_extension(name), ".gz") != 0;
+static bool is_images_name(const char *name) {
+    return strstr(name, "images") && strstr(name, "idx3") &&
+           strcmp(vlp_extension(name), ".gz") != 0;
 }
 
 /* The two usual names first: a fixed order without sorting a folder. */
-static vlp_status add_folder(idx_run *run, const char *folder)
-{
+static vlp_status add_folder(idx_run *run, const char *folder) {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-images.idx3-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"};
     for (size_t i = 0; i < VLP_COUNT(names); i++) {
@@ -161,8 +157,7 @@ static vlp_status add_folder(idx_run *run, const char *folder)
     return VLP_OK;
 }
 
-static vlp_status idx_import(vlp_session *session)
-{
+static vlp_status idx_import(vlp_session *session) {
     const vlp_import_options *options = vlp_session_options(session);
     const char *source = vlp_session_source(session);
     idx_run run = {.session = session};
@@ -178,8 +173,7 @@ done:
     return status;
 }
 
-static bool folder_has_idx(const char *path)
-{
+static bool folder_has_idx(const char *path) {
     DIR *folder = opendir(path);
     bool found = false;
     struct dirent *entry;
@@ -188,8 +182,7 @@ static bool folder_has_idx(const char *path)
     return found;
 }
 
-static int idx_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int idx_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     if (is_folder) return folder_has_idx(path) ? 90 : 0;
     return len >= 4 && memcmp(head, "\0\0\x08\x03", 4) == 0 ? 95 : 0;
 }

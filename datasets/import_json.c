@@ -17,8 +17,7 @@ typedef struct {
 } json_run;
 
 static vlp_json *first_key(const vlp_json *object, const char *asked, const char *const *keys,
-                           const char **found)
-{
+                           const char **found) {
     if (asked) {
         *found = asked;
         vlp_json *value = vlp_json_key(object, asked);
@@ -34,8 +33,7 @@ static vlp_json *first_key(const vlp_json *object, const char *asked, const char
 }
 
 /* A string, or something that holds strings: a list, or {"raw": ...} inside one. */
-static bool has_text(const vlp_json *value, int depth)
-{
+static bool has_text(const vlp_json *value, int depth) {
     const char *text = vlp_json_as_string(value);
     if (!vlp_session_blank(text, strlen(text))) return true;
     for (size_t i = 0; depth > 0 && i < vlp_json_len(value); i++)
@@ -45,8 +43,7 @@ static bool has_text(const vlp_json *value, int depth)
            has_text(first_key(value, NULL, vlp_caption_keys, &key), depth - 1);
 }
 
-static vlp_status add_captions(json_run *run, int64_t id, const vlp_json *value, int depth)
-{
+static vlp_status add_captions(json_run *run, int64_t id, const vlp_json *value, int depth) {
     if (!has_text(value, depth)) return VLP_OK;
     if (vlp_json_is_string(value)) {
         const char *text = vlp_json_as_string(value);
@@ -60,16 +57,15 @@ static vlp_status add_captions(json_run *run, int64_t id, const vlp_json *value,
 }
 
 /* The other scalar members, kept for filters. */
-static vlp_status other_fields(json_run *run, const vlp_json *object, const char **out)
-{
+static vlp_status other_fields(json_run *run, const vlp_json *object, const char **out) {
     *out = NULL;
     vlp_json *fields = vlp_json_new_object();
     bool any = false;
     for (void *it = vlp_json_first(object); it; it = vlp_json_next(object, it)) {
         const char *key = vlp_json_iter_key(it);
         vlp_json *value = vlp_json_iter_value(it);
-        bool scalar = vlp_json_is_number(value) || vlp_json_is_string(value) ||
-                      vlp_json_is_bool(value);
+        bool scalar =
+            vlp_json_is_number(value) || vlp_json_is_string(value) || vlp_json_is_bool(value);
         bool used = (run->image_key && strcmp(key, run->image_key) == 0) ||
                     (run->caption_key && strcmp(key, run->caption_key) == 0) ||
                     strcmp(key, "split") == 0;
@@ -84,15 +80,13 @@ static vlp_status other_fields(json_run *run, const vlp_json *object, const char
     return status;
 }
 
-static vlp_status bad_row(json_run *run, const char *detail)
-{
+static vlp_status bad_row(json_run *run, const char *detail) {
     return vlp_session_skip(run->session, vlp_session_source(run->session), run->row,
                             VLP_SKIP_BAD_ROW, detail);
 }
 
 static vlp_status add_pair(json_run *run, const vlp_json *object, const vlp_json *image,
-                           const vlp_json *caption)
-{
+                           const vlp_json *caption) {
     const char *name = vlp_json_as_string(image);
     vlp_session_image row = {.row = run->row};
     if (caption && !has_text(caption, CAPTION_DEPTH))
@@ -109,8 +103,7 @@ static vlp_status add_pair(json_run *run, const vlp_json *object, const vlp_json
 }
 
 /* {"image": ..., "caption": ...} under whatever names; without an image, texts. */
-static vlp_status pair_row(const char *text, size_t len, int64_t number, void *user)
-{
+static vlp_status pair_row(const char *text, size_t len, int64_t number, void *user) {
     json_run *run = user;
     run->row = number;
     const vlp_import_options *options = vlp_session_options(run->session);
@@ -140,8 +133,7 @@ static vlp_status pair_row(const char *text, size_t len, int64_t number, void *u
     return status;
 }
 
-static vlp_status each_line(json_run *run, const char *text, size_t len)
-{
+static vlp_status each_line(json_run *run, const char *text, size_t len) {
     const char *end = text + len;
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3;
     for (int64_t row = 1; text < end; row++) {
@@ -153,8 +145,7 @@ static vlp_status each_line(json_run *run, const char *text, size_t len)
     return VLP_OK;
 }
 
-static void run_free(json_run *run)
-{
+static void run_free(json_run *run) {
     vlp_stmt_free(run->add);
     vlp_stmt_free(run->find);
     vlp_buf_free(&run->scratch);
@@ -162,17 +153,16 @@ static void run_free(json_run *run)
     vlp_buf_free(&run->fields);
 }
 
-static void recognised(const json_run *run, const char *what)
-{
+static void recognised(const json_run *run, const char *what) {
     vlp_import_report *report = vlp_session_report(run->session);
-    snprintf(report->recognised, sizeof report->recognised, "%s: %s, image key \"%s\", caption key "
-                                                            "\"%s\"",
+    snprintf(report->recognised, sizeof report->recognised,
+             "%s: %s, image key \"%s\", caption key "
+             "\"%s\"",
              vlp_session_source(run->session), what, run->image_key ? run->image_key : "none",
              run->caption_key ? run->caption_key : "none");
 }
 
-static vlp_status jsonl_import(vlp_session *session)
-{
+static vlp_status jsonl_import(vlp_session *session) {
     json_run run = {.session = session};
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
@@ -184,8 +174,7 @@ static vlp_status jsonl_import(vlp_session *session)
 }
 
 static vlp_status scan_file(vlp_session *session, const char *key, vlp_json_element_fn element,
-                            json_run *run)
-{
+                            json_run *run) {
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
     vlp_status status = vlp_json_scan((const char *)map.data, map.len, key,
@@ -194,8 +183,7 @@ static vlp_status scan_file(vlp_session *session, const char *key, vlp_json_elem
     return status;
 }
 
-static vlp_status albef_import(vlp_session *session)
-{
+static vlp_status albef_import(vlp_session *session) {
     json_run run = {.session = session};
     vlp_status status = scan_file(session, NULL, pair_row, &run);
     recognised(&run, "albef");
@@ -205,8 +193,7 @@ static vlp_status albef_import(vlp_session *session)
 
 /* Parses an element; *object stays NULL when it was skipped. */
 static vlp_status element_object(json_run *run, const char *text, size_t len, int64_t number,
-                                 vlp_json **object)
-{
+                                 vlp_json **object) {
     run->row = number;
     vlp_status status = vlp_json_parse_repaired(object, text, len, "element", &run->scratch);
     if (status == VLP_ERR_MEMORY) return status;
@@ -215,8 +202,7 @@ static vlp_status element_object(json_run *run, const char *text, size_t len, in
 }
 
 /* Karpathy: filepath (a folder, optional), filename, split, sentences [{raw}]. */
-static vlp_status karpathy_image(const char *text, size_t len, int64_t number, void *user)
-{
+static vlp_status karpathy_image(const char *text, size_t len, int64_t number, void *user) {
     json_run *run = user;
     vlp_json *object;
     VLP_TRY(element_object(run, text, len, number, &object));
@@ -242,8 +228,7 @@ static vlp_status karpathy_image(const char *text, size_t len, int64_t number, v
     return status;
 }
 
-static vlp_status karpathy_import(vlp_session *session)
-{
+static vlp_status karpathy_import(vlp_session *session) {
     json_run run = {.session = session};
     vlp_status status = scan_file(session, "images", karpathy_image, &run);
     recognised(&run, "karpathy");
@@ -251,8 +236,7 @@ static vlp_status karpathy_import(vlp_session *session)
     return status;
 }
 
-static vlp_status coco_image(const char *text, size_t len, int64_t number, void *user)
-{
+static vlp_status coco_image(const char *text, size_t len, int64_t number, void *user) {
     json_run *run = user;
     vlp_json *object;
     VLP_TRY(element_object(run, text, len, number, &object));
@@ -276,8 +260,7 @@ done:
     return status;
 }
 
-static vlp_status coco_caption(json_run *run, const vlp_json *object)
-{
+static vlp_status coco_caption(json_run *run, const vlp_json *object) {
     vlp_bind_int(run->find, 1, vlp_json_int(object, "image_id", -1));
     bool found;
     VLP_TRY(vlp_stmt_step(run->find, &found));
@@ -289,8 +272,7 @@ static vlp_status coco_caption(json_run *run, const vlp_json *object)
     return vlp_session_caption(run->session, id, text, strlen(text), "caption", run->row);
 }
 
-static vlp_status coco_annotation(const char *text, size_t len, int64_t number, void *user)
-{
+static vlp_status coco_annotation(const char *text, size_t len, int64_t number, void *user) {
     json_run *run = user;
     vlp_json *object;
     VLP_TRY(element_object(run, text, len, number, &object));
@@ -300,8 +282,7 @@ static vlp_status coco_annotation(const char *text, size_t len, int64_t number, 
     return status;
 }
 
-static vlp_status coco_import(vlp_session *session)
-{
+static vlp_status coco_import(vlp_session *session) {
     json_run run = {.session = session, .image_key = "file_name", .caption_key = "caption"};
     vlp_db *db = vlp_session_db(session);
     vlp_status status = VLP_OK;
@@ -317,37 +298,33 @@ done:
     return status;
 }
 
-static const char *skip_blank(const char *head)
-{
+static const char *skip_blank(const char *head) {
     if (memcmp(head, "\xEF\xBB\xBF", 3) == 0) head += 3;
     return head + strspn(head, " \t\r\n");
 }
 
-static int jsonl_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int jsonl_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)is_folder, (void)len;
     const char *extension = vlp_extension(path);
     if (len && (strcmp(extension, ".jsonl") == 0 || strcmp(extension, ".ndjson") == 0)) return 90;
     return *skip_blank(head) == '{' ? 40 : 0;
 }
 
-static int albef_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int albef_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)path, (void)is_folder, (void)len;
     return *skip_blank(head) == '[' ? 80 : 0;
 }
 
-static vlp_status stop_at_first(const char *text, size_t len, int64_t number, void *user)
-{
+static vlp_status stop_at_first(const char *text, size_t len, int64_t number, void *user) {
     (void)number;
     bool *karpathy = user;
     *karpathy = memmem(text, len, "\"sentences\"", 11) != NULL;
     return VLP_ERR_INTERRUPTED;
 }
 
-/* 2: COCO, 1: Karpathy, 0: neither. Only an object that goes on behind its first line can be one. */
-static int one_object_kind(const char *path, const char *head)
-{
+/* 2: COCO, 1: Karpathy, 0: neither. Only an object that goes on behind its first line can be one.
+ */
+static int one_object_kind(const char *path, const char *head) {
     vlp_map map;
     if (*skip_blank(head) != '{' || vlp_map_open(&map, path) != VLP_OK) return 0;
     bool karpathy = false;
@@ -358,14 +335,12 @@ static int one_object_kind(const char *path, const char *head)
     return !images ? 0 : karpathy ? 1 : 2;
 }
 
-static int coco_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int coco_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)is_folder, (void)len;
     return one_object_kind(path, head) == 2 ? 85 : 0;
 }
 
-static int karpathy_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int karpathy_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)is_folder, (void)len;
     return one_object_kind(path, head) == 1 ? 85 : 0;
 }

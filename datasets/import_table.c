@@ -18,15 +18,13 @@ typedef struct {
 } table_run;
 
 /* Column names are compared without case and surrounding blanks. */
-static int column(const vlp_csv *csv, const char *name)
-{
+static int column(const vlp_csv *csv, const char *name) {
     for (size_t i = 0; i < csv->fields; i++)
         if (strcasecmp(vlp_csv_field(csv, i), name) == 0) return (int)i;
     return NONE;
 }
 
-static int first_column(const vlp_csv *csv, const char *const *names)
-{
+static int first_column(const vlp_csv *csv, const char *const *names) {
     for (; *names; names++) {
         int found = column(csv, *names);
         if (found != NONE) return found;
@@ -34,8 +32,7 @@ static int first_column(const vlp_csv *csv, const char *const *names)
     return NONE;
 }
 
-static vlp_status key_missing(table_run *run, const char *option, const char *key)
-{
+static vlp_status key_missing(table_run *run, const char *option, const char *key) {
     vlp_buf names = {0};
     vlp_status status = VLP_OK;
     for (size_t i = 0; i < run->csv.fields && i < 32 && status == VLP_OK; i++)
@@ -47,21 +44,20 @@ static vlp_status key_missing(table_run *run, const char *option, const char *ke
     return status;
 }
 
-static void all_caption_columns(table_run *run)
-{
+static void all_caption_columns(table_run *run) {
     int first = first_column(&run->csv, vlp_caption_keys);
     if (first != NONE) run->captions[run->n_captions++] = first;
     for (size_t i = 0; i < run->csv.fields && run->n_captions < MAX_CAPTIONS; i++) {
         const char *name = vlp_csv_field(&run->csv, i);
-        bool numbered = strncasecmp(name, "caption", 7) == 0 || strncasecmp(name, "sentence", 8) == 0;
+        bool numbered =
+            strncasecmp(name, "caption", 7) == 0 || strncasecmp(name, "sentence", 8) == 0;
         bool number_like = strcasestr(name, "number") || strcasestr(name, "id");
         if (numbered && !number_like && (int)i != first) run->captions[run->n_captions++] = (int)i;
     }
 }
 
 /* Without known names: a first row with a file name in it is data already. */
-static bool headerless(table_run *run)
-{
+static bool headerless(table_run *run) {
     run->image = NONE;
     size_t longest = 0, best = 0;
     for (size_t i = 0; i < run->csv.fields; i++)
@@ -78,8 +74,7 @@ static bool headerless(table_run *run)
     return true;
 }
 
-static vlp_status keep_header(table_run *run)
-{
+static vlp_status keep_header(table_run *run) {
     run->header = vlp_json_new_array();
     for (size_t i = 0; i < run->csv.fields; i++)
         vlp_json_append(run->header, vlp_json_new_string(vlp_csv_field(&run->csv, i)));
@@ -87,8 +82,7 @@ static vlp_status keep_header(table_run *run)
 }
 
 /* Reads the first record and decides the columns; *data tells that it is a row of data. */
-static vlp_status find_columns(table_run *run, bool *data)
-{
+static vlp_status find_columns(table_run *run, bool *data) {
     const vlp_import_options *options = vlp_session_options(run->session);
     *data = false;
     run->image = options->image_key ? column(&run->csv, options->image_key)
@@ -97,7 +91,8 @@ static vlp_status find_columns(table_run *run, bool *data)
         return key_missing(run, "--image-key", options->image_key);
     if (options->caption_key) {
         run->captions[0] = column(&run->csv, options->caption_key);
-        if (run->captions[0] == NONE) return key_missing(run, "--caption-key", options->caption_key);
+        if (run->captions[0] == NONE)
+            return key_missing(run, "--caption-key", options->caption_key);
         run->n_captions = 1;
     } else {
         all_caption_columns(run);
@@ -113,15 +108,13 @@ static vlp_status find_columns(table_run *run, bool *data)
     return keep_header(run);
 }
 
-static bool is_caption(const table_run *run, int index)
-{
+static bool is_caption(const table_run *run, int index) {
     for (int c = 0; c < run->n_captions; c++)
         if (run->captions[c] == index) return true;
     return false;
 }
 
-static vlp_status other_fields(table_run *run, const char **out)
-{
+static vlp_status other_fields(table_run *run, const char **out) {
     *out = NULL;
     vlp_json *fields = NULL;
     for (size_t i = 0; run->header && i < run->csv.fields; i++) {
@@ -140,8 +133,7 @@ static vlp_status other_fields(table_run *run, const char **out)
     return status;
 }
 
-static bool all_blank(const table_run *run)
-{
+static bool all_blank(const table_run *run) {
     for (int c = 0; c < run->n_captions; c++) {
         size_t i = (size_t)run->captions[c];
         if (!vlp_session_blank(vlp_csv_field(&run->csv, i), vlp_csv_field_len(&run->csv, i)))
@@ -150,8 +142,7 @@ static bool all_blank(const table_run *run)
     return run->n_captions > 0;
 }
 
-static vlp_status add_captions(table_run *run, int64_t id)
-{
+static vlp_status add_captions(table_run *run, int64_t id) {
     for (int c = 0; c < run->n_captions; c++) {
         size_t i = (size_t)run->captions[c], len = vlp_csv_field_len(&run->csv, i);
         const char *text = vlp_csv_field(&run->csv, i);
@@ -161,14 +152,12 @@ static vlp_status add_captions(table_run *run, int64_t id)
     return VLP_OK;
 }
 
-static const char *field_or_null(const table_run *run, int index)
-{
+static const char *field_or_null(const table_run *run, int index) {
     const char *text = index == NONE ? "" : vlp_csv_field(&run->csv, (size_t)index);
     return text[0] ? text : NULL;
 }
 
-static vlp_status table_row(table_run *run)
-{
+static vlp_status table_row(table_run *run) {
     const char *source = vlp_session_source(run->session);
     const char *name = run->image == NONE ? NULL : field_or_null(run, run->image);
     if (run->image != NONE && !name)
@@ -190,18 +179,16 @@ static vlp_status table_row(table_run *run)
     return id ? add_captions(run, id) : VLP_OK;
 }
 
-static void recognised(const table_run *run)
-{
+static void recognised(const table_run *run) {
     vlp_import_report *report = vlp_session_report(run->session);
     char delimiter[4] = {run->csv.delimiter, '\0'};
     int image = run->image, caption = run->n_captions ? run->captions[0] : NONE;
-    const char *image_name =
-        run->header && image != NONE ? vlp_json_as_string(vlp_json_at(run->header, (size_t)image))
-                                     : "";
-    const char *caption_name =
-        run->header && caption != NONE
-            ? vlp_json_as_string(vlp_json_at(run->header, (size_t)caption))
-            : "";
+    const char *image_name = run->header && image != NONE
+                                 ? vlp_json_as_string(vlp_json_at(run->header, (size_t)image))
+                                 : "";
+    const char *caption_name = run->header && caption != NONE
+                                   ? vlp_json_as_string(vlp_json_at(run->header, (size_t)caption))
+                                   : "";
     snprintf(report->recognised, sizeof report->recognised,
              "%s: table separated by %s%s, image column %d \"%s\", caption column %d \"%s\"%s",
              vlp_session_source(run->session), run->csv.delimiter == '\t' ? "tabs" : delimiter,
@@ -209,8 +196,7 @@ static void recognised(const table_run *run)
              run->n_captions > 1 ? " and more" : "");
 }
 
-static vlp_status read_table(table_run *run)
-{
+static vlp_status read_table(table_run *run) {
     bool more, data = false;
     const char *bad;
     VLP_TRY(vlp_csv_next(&run->csv, &more, &bad));
@@ -229,8 +215,7 @@ static vlp_status read_table(table_run *run)
     }
 }
 
-static vlp_status table_import(vlp_session *session, char delimiter)
-{
+static vlp_status table_import(vlp_session *session, char delimiter) {
     table_run run = {.session = session, .image = NONE, .split = NONE, .label = NONE};
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
@@ -246,19 +231,16 @@ static vlp_status table_import(vlp_session *session, char delimiter)
     return status;
 }
 
-static vlp_status csv_import(vlp_session *session)
-{
+static vlp_status csv_import(vlp_session *session) {
     return table_import(session, ',');
 }
 
-static vlp_status tsv_import(vlp_session *session)
-{
+static vlp_status tsv_import(vlp_session *session) {
     return table_import(session, '\t');
 }
 
 /* A first line with a delimiter, and a known column or a file name in it. */
-static bool looks_like_table(const char *head, size_t len)
-{
+static bool looks_like_table(const char *head, size_t len) {
     char delimiter = vlp_csv_delimiter(head, len);
     if (!delimiter) return false;
     vlp_csv csv;
@@ -274,15 +256,13 @@ static bool looks_like_table(const char *head, size_t len)
     return known;
 }
 
-static int csv_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int csv_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     if (is_folder || len == 0) return 0;
     if (strcasecmp(vlp_extension(path), ".csv") == 0) return 90;
     return looks_like_table(head, len) ? 60 : 0;
 }
 
-static int tsv_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int tsv_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     (void)head;
     bool named = strcasecmp(vlp_extension(path), ".tsv") == 0;
     return !is_folder && len && named ? 90 : 0;

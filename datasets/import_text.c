@@ -6,15 +6,13 @@
 #include <string.h>
 #include <strings.h>
 
-static int text_sniff(const char *path, bool is_folder, const char *head, size_t len)
-{
+static int text_sniff(const char *path, bool is_folder, const char *head, size_t len) {
     bool binary = memchr(head, '\0', len) != NULL;
     if (is_folder || len == 0 || binary) return 0;
     return strcasecmp(vlp_extension(path), ".txt") == 0 ? 30 : 10;
 }
 
-static vlp_status text_import(vlp_session *session)
-{
+static vlp_status text_import(vlp_session *session) {
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
     const char *line = (const char *)map.data, *end = line ? line + map.len : NULL;

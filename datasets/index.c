@@ -52,8 +52,7 @@ static const char *const migrations[] = {
     "CREATE INDEX embeddings_image ON embeddings(image_id);",
 };
 
-static vlp_status run_migration(vlp_db *db, size_t version)
-{
+static vlp_status run_migration(vlp_db *db, size_t version) {
     VLP_TRY(vlp_db_exec(db, migrations[version]));
     char sql[128];
     snprintf(sql, sizeof sql, "PRAGMA user_version=%zu; PRAGMA application_id=%d", version + 1,
@@ -61,8 +60,7 @@ static vlp_status run_migration(vlp_db *db, size_t version)
     return vlp_db_exec(db, sql);
 }
 
-static vlp_status migrate(vlp_db *db)
-{
+static vlp_status migrate(vlp_db *db) {
     VLP_TRY(vlp_db_begin(db));
     int64_t version = 0;
     vlp_status status = VLP_OK;
@@ -75,8 +73,7 @@ done:
     return status;
 }
 
-static vlp_status check_schema(vlp_db *db, vlp_db_mode mode)
-{
+static vlp_status check_schema(vlp_db *db, vlp_db_mode mode) {
     int64_t version, application, tables;
     VLP_TRY(vlp_db_int(db, "PRAGMA user_version", &version));
     VLP_TRY(vlp_db_int(db, "PRAGMA application_id", &application));
@@ -94,8 +91,7 @@ static vlp_status check_schema(vlp_db *db, vlp_db_mode mode)
                     version ? "an older index" : "an empty index");
 }
 
-vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode)
-{
+vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode) {
     *out = NULL;
     if (vlp_is_folder(path))
         return VLP_FAIL(VLP_ERR_USAGE, "%s is a folder; the index is a file, for instance %s.db",
@@ -115,25 +111,21 @@ vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode)
     return VLP_OK;
 }
 
-void vlp_index_free(vlp_index *index)
-{
+void vlp_index_free(vlp_index *index) {
     if (!index) return;
     vlp_db_free(index->db);
     vlp_free(index);
 }
 
-const char *vlp_index_path(const vlp_index *index)
-{
+const char *vlp_index_path(const vlp_index *index) {
     return vlp_db_path(index->db);
 }
 
-vlp_db *vlp_index_db(const vlp_index *index)
-{
+vlp_db *vlp_index_db(const vlp_index *index) {
     return index->db;
 }
 
-vlp_status vlp_index_skipped(const vlp_index *index, vlp_skipped_fn row, void *user)
-{
+vlp_status vlp_index_skipped(const vlp_index *index, vlp_skipped_fn row, void *user) {
     vlp_stmt *stmt;
     VLP_TRY(vlp_stmt_new(&stmt, index->db,
                          "SELECT path, row, reason, detail FROM"
@@ -150,16 +142,14 @@ vlp_status vlp_index_skipped(const vlp_index *index, vlp_skipped_fn row, void *u
     return status;
 }
 
-void vlp_hash_store(vlp_hash hash, uint8_t out[16])
-{
+void vlp_hash_store(vlp_hash hash, uint8_t out[16]) {
     for (int i = 0; i < 8; i++) {
         out[i] = (uint8_t)(hash.high >> (56 - 8 * i));
         out[8 + i] = (uint8_t)(hash.low >> (56 - 8 * i));
     }
 }
 
-vlp_hash vlp_hash_stored(const void *blob, int64_t len)
-{
+vlp_hash vlp_hash_stored(const void *blob, int64_t len) {
     vlp_hash hash = {0, 0};
     if (len != 16) return hash;
     const uint8_t *bytes = blob;

@@ -1,5 +1,5 @@
-/* The index: one SQLite file that names every image, caption and skipped row of a corpus. Pixels stay
- * where they are; the index holds locations, content hashes, splits and text.
+/* The index: one SQLite file that names every image, caption and skipped row of a corpus. Pixels
+ * stay where they are; the index holds locations, content hashes, splits and text.
  *
  *     vlp_index *index;
  *     VLP_TRY(vlp_index_open(&index, "pairs.db", VLP_DB_WRITE));
@@ -32,10 +32,11 @@ const char *vlp_index_path(const vlp_index *index);
 vlp_db *vlp_index_db(const vlp_index *index); /* borrowed, for the folder's other files */
 
 /* Counts for people: a JSON object (the caller frees it) with "images", "captions", "texts",
- * "sources" [{name,format,path,images,captions}], "splits" {name: {images,captions,unverified,bad}},
- * "duplicates", "duplicates_across_splits", "caption_length" {min,mean,median,p99,max} in
- * characters, "image_size" {min,median,max of the short side}, "scripts" {Latin: captions, ...},
- * "skipped" and "skipped_by_reason". Memory does not grow with the rows. */
+ * "sources" [{name,format,path,images,captions}], "splits" {name:
+ * {images,captions,unverified,bad}}, "duplicates", "duplicates_across_splits", "caption_length"
+ * {min,mean,median,p99,max} in characters, "image_size" {min,median,max of the short side},
+ * "scripts" {Latin: captions, ...}, "skipped" and "skipped_by_reason". Memory does not grow with
+ * the rows. */
 vlp_status vlp_index_stats(const vlp_index *index, vlp_json **out);
 
 /* Every skipped row or file and every image found bad, in order; stops when `row` returns false. */

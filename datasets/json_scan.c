@@ -9,20 +9,17 @@ typedef struct {
     size_t len, at;
 } scanner;
 
-static vlp_status broken(const scanner *s, const char *what)
-{
+static vlp_status broken(const scanner *s, const char *what) {
     return VLP_FAIL(VLP_ERR_FORMAT, "%s: not valid JSON: %s at byte %zu", s->where, what, s->at);
 }
 
-static int peek(scanner *s)
-{
+static int peek(scanner *s) {
     while (s->at < s->len && memchr(" \t\r\n", s->text[s->at], 4)) s->at++;
     return s->at < s->len ? (unsigned char)s->text[s->at] : -1;
 }
 
 /* Past a string whose opening quote is at s->at. */
-static bool skip_string(scanner *s)
-{
+static bool skip_string(scanner *s) {
     for (s->at++; s->at < s->len; s->at++) {
         if (s->text[s->at] == '\\')
             s->at++;
@@ -36,8 +33,7 @@ static bool skip_string(scanner *s)
 }
 
 /* Past one value of any kind; brackets are counted, not matched by kind. */
-static bool skip_value(scanner *s)
-{
+static bool skip_value(scanner *s) {
     int64_t depth = 0;
     if (peek(s) < 0) return false;
     do {
@@ -60,8 +56,7 @@ static bool skip_value(scanner *s)
     return true;
 }
 
-static vlp_status scan_array(scanner *s, vlp_json_element_fn element, void *user)
-{
+static vlp_status scan_array(scanner *s, vlp_json_element_fn element, void *user) {
     if (peek(s) != '[') return broken(s, "no array");
     s->at++;
     if (peek(s) == ']') {
@@ -80,15 +75,13 @@ static vlp_status scan_array(scanner *s, vlp_json_element_fn element, void *user
     }
 }
 
-static bool key_is(const scanner *s, size_t start, size_t end, const char *key)
-{
+static bool key_is(const scanner *s, size_t start, size_t end, const char *key) {
     size_t n = strlen(key);
     return end - start == n + 2 && memcmp(s->text + start + 1, key, n) == 0;
 }
 
 /* Moves to the value of a top-level key. */
-static vlp_status find_key(scanner *s, const char *key)
-{
+static vlp_status find_key(scanner *s, const char *key) {
     if (peek(s) != '{') return broken(s, "no object");
     s->at++;
     while (peek(s) == '"') {
@@ -108,8 +101,7 @@ static vlp_status find_key(scanner *s, const char *key)
 }
 
 vlp_status vlp_json_scan(const char *text, size_t len, const char *key, const char *where,
-                         vlp_json_element_fn element, void *user)
-{
+                         vlp_json_element_fn element, void *user) {
     scanner s = {text, where, len, 0};
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) s.at = 3;
     if (key) VLP_TRY(find_key(&s, key));
@@ -117,8 +109,7 @@ vlp_status vlp_json_scan(const char *text, size_t len, const char *key, const ch
 }
 
 vlp_status vlp_json_parse_repaired(vlp_json **out, const char *text, size_t len, const char *where,
-                                   vlp_buf *scratch)
-{
+                                   vlp_buf *scratch) {
     *out = NULL;
     vlp_buf_clear(scratch);
     VLP_TRY(vlp_buf_reserve(scratch, len + 1));

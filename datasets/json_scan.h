@@ -5,9 +5,9 @@
 
 #include "core/json.h"
 
-/* Calls `element` for every element of the array under the top-level key (NULL: the file is the array
- * itself). The text of an element is checked by whoever parses it; broken nesting outside is an
- * error that names `where` and the byte. An absent key is VLP_ERR_NOT_FOUND. */
+/* Calls `element` for every element of the array under the top-level key (NULL: the file is the
+ * array itself). The text of an element is checked by whoever parses it; broken nesting outside is
+ * an error that names `where` and the byte. An absent key is VLP_ERR_NOT_FOUND. */
 typedef vlp_status (*vlp_json_element_fn)(const char *text, size_t len, int64_t number, void *user);
 vlp_status vlp_json_scan(const char *text, size_t len, const char *key, const char *where,
                          vlp_json_element_fn element, void *user);

@@ -10,44 +10,19 @@
 
 enum { HEAD = 1 << 20, SAMPLE = 1 << 16 };
 
-/* Starts of files that are images of a kind that is not read. `at` is the offset of the bytes. */
-static const struct {
-    const char *name;
-    size_t at, len;
-    const char *bytes;
-} foreign[] = {
-    {"GIF", 0, 4, "GIF8"},           {"BMP", 0, 2, "BM"},
-    {"WebP", 8, 4, "WEBP"},          {"TIFF or DNG", 0, 4, "II*\0"},
-    {"TIFF or DNG", 0, 4, "MM\0*"},  {"HEIC or AVIF", 4, 4, "ftyp"},
-    {"JPEG XL", 0, 2, "\xFF\x0A"},   {"Photoshop", 0, 4, "8BPS"},
-    {"JPEG 2000", 4, 4, "jP  "},
-};
-
-static const char *foreign_kind(const uint8_t *data, size_t len)
-{
-    for (size_t i = 0; i < VLP_COUNT(foreign); i++)
-        if (len >= foreign[i].at + foreign[i].len &&
-            memcmp(data + foreign[i].at, foreign[i].bytes, foreign[i].len) == 0)
-            return foreign[i].name;
-    return NULL;
-}
-
-static void refuse(vlp_probe *out, vlp_skip_reason reason, const char *detail)
-{
+static void refuse(vlp_probe *out, vlp_skip_reason reason, const char *detail) {
     out->usable = false;
     out->reason = reason;
     snprintf(out->detail, sizeof out->detail, "%s", detail);
 }
 
-static bool known_start(const uint8_t *data, size_t len)
-{
+static bool known_start(const uint8_t *data, size_t len) {
     static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     bool jpeg = len >= 2 && data[0] == 0xFF && data[1] == 0xD8;
     return jpeg || memcmp(data, png, len < 8 ? len : 8) == 0;
 }
 
-static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels)
-{
+static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels) {
     vlp_image_header header;
     vlp_status status = vlp_image_probe(&header, data, len);
     if (status == VLP_OK) {
@@ -61,23 +36,22 @@ static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pi
                  header.width, header.height, (long long)max_pixels);
         return;
     }
-    const char *kind = foreign_kind(data, len);
-    if (known_start(data, len))
-        refuse(out, status == VLP_ERR_LIMIT ? VLP_SKIP_TOO_LARGE : VLP_SKIP_TRUNCATED, vlp_error());
-    else if (kind)
-        refuse(out, VLP_SKIP_UNSUPPORTED, kind);
-    else
-        refuse(out, VLP_SKIP_NOT_AN_IMAGE, data[0] == '<' ? "looks like HTML" : "neither JPEG nor PNG");
+    bool ours = known_start(data, len);
+    refuse(out,
+           status == VLP_ERR_UNSUPPORTED ? VLP_SKIP_UNSUPPORTED
+           : status == VLP_ERR_LIMIT     ? VLP_SKIP_TOO_LARGE
+           : ours                        ? VLP_SKIP_TRUNCATED
+                                         : VLP_SKIP_NOT_AN_IMAGE,
+           vlp_error());
 }
 
 /* Reads up to `want` bytes at `at` behind what scratch holds. */
-static vlp_status read_at(int fd, int64_t at, size_t want, vlp_buf *scratch, bool *failed)
-{
+static vlp_status read_at(int fd, int64_t at, size_t want, vlp_buf *scratch, bool *failed) {
     VLP_TRY(vlp_buf_reserve(scratch, want));
     size_t got = 0;
     while (got < want) {
-        ssize_t n = pread(fd, scratch->data + scratch->len + got, want - got,
-                          (off_t)(at + (int64_t)got));
+        ssize_t n =
+            pread(fd, scratch->data + scratch->len + got, want - got, (off_t)(at + (int64_t)got));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) *failed = true;
         if (n <= 0) break;
@@ -87,8 +61,7 @@ static vlp_status read_at(int fd, int64_t at, size_t want, vlp_buf *scratch, boo
     return VLP_OK;
 }
 
-static vlp_status read_parts(int fd, int64_t size, vlp_buf *scratch, size_t *head, bool *failed)
-{
+static vlp_status read_parts(int fd, int64_t size, vlp_buf *scratch, size_t *head, bool *failed) {
     VLP_TRY(read_at(fd, 0, size < HEAD ? (size_t)size : HEAD, scratch, failed));
     *head = scratch->len;
     if (size <= HEAD) return VLP_OK;
@@ -98,8 +71,7 @@ static vlp_status read_parts(int fd, int64_t size, vlp_buf *scratch, size_t *hea
 }
 
 vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size, int64_t max_pixels,
-                          vlp_buf *scratch)
-{
+                          vlp_buf *scratch) {
     *out = (vlp_probe){0};
     vlp_buf_clear(scratch);
     if (size == 0) {

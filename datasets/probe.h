@@ -1,4 +1,5 @@
-/* Looks at an image file without decoding it: content hash, size in pixels, or why it is no good. */
+/* Looks at an image file without decoding it: content hash, size in pixels, or why it is no good.
+ */
 #ifndef VLP_DATASETS_PROBE_H
 #define VLP_DATASETS_PROBE_H
 

@@ -39,15 +39,13 @@ static const char *const sql[Q_COUNT] = {
     [Q_NEXT_ID] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name='images'), 0) + 1",
 };
 
-static double seconds_since(struct timespec then)
-{
+static double seconds_since(struct timespec then) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)(now.tv_sec - then.tv_sec) + 1e-9 * (double)(now.tv_nsec - then.tv_nsec);
 }
 
-static vlp_status begin(vlp_session *s)
-{
+static vlp_status begin(vlp_session *s) {
     VLP_TRY(vlp_db_begin(s->db));
     s->in_transaction = true;
     clock_gettime(CLOCK_MONOTONIC, &s->committed);
@@ -58,8 +56,7 @@ static vlp_status begin(vlp_session *s)
     return VLP_OK;
 }
 
-static vlp_status commit(vlp_session *s)
-{
+static vlp_status commit(vlp_session *s) {
     if (!s->in_transaction) return VLP_OK;
     s->in_transaction = false;
     return vlp_db_commit(s->db);
@@ -67,15 +64,15 @@ static vlp_status commit(vlp_session *s)
 
 /* A transaction holds at most about a second of work, so that a kill loses little and another
  * writer gets its turn. */
-vlp_status vlp_session_tick(vlp_session *s)
-{
+vlp_status vlp_session_tick(vlp_session *s) {
     if (++s->operations % 64) return VLP_OK;
     if (s->options->progress && seconds_since(s->reported) > 0.5) {
         clock_gettime(CLOCK_MONOTONIC, &s->reported);
         if (!s->options->progress(s->rows, s->options->user)) {
             VLP_TRY(commit(s));
-            return VLP_FAIL(VLP_ERR_INTERRUPTED, "%s: interrupted; %lld rows are saved, run again"
-                                                 " to go on",
+            return VLP_FAIL(VLP_ERR_INTERRUPTED,
+                            "%s: interrupted; %lld rows are saved, run again"
+                            " to go on",
                             s->source, (long long)s->rows);
         }
     }
@@ -85,8 +82,7 @@ vlp_status vlp_session_tick(vlp_session *s)
 }
 
 /* A source's name: the file's name without extension, with its folder in front when taken. */
-static vlp_status name_source(vlp_session *s, vlp_buf *name)
-{
+static vlp_status name_source(vlp_session *s, vlp_buf *name) {
     if (s->options->name) return vlp_buf_puts(name, s->options->name);
     const char *base = strrchr(s->source, '/');
     base = base && base[1] ? base + 1 : s->source;
@@ -107,8 +103,7 @@ static vlp_status name_source(vlp_session *s, vlp_buf *name)
     return vlp_buf_append(name, parent, (size_t)(base - parent) + stem);
 }
 
-static vlp_status register_source(vlp_session *s, const char *format)
-{
+static vlp_status register_source(vlp_session *s, const char *format) {
     vlp_buf name = {0};
     vlp_stmt *add = NULL, *clear = NULL;
     vlp_status status = VLP_OK;
@@ -134,8 +129,7 @@ done:
     return status;
 }
 
-static vlp_status copy_real(char **out, const char *path)
-{
+static vlp_status copy_real(char **out, const char *path) {
     char *real = realpath(path, NULL);
     if (!real)
         return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no such file or folder; check the path", path);
@@ -144,8 +138,7 @@ static vlp_status copy_real(char **out, const char *path)
     return *out ? VLP_OK : VLP_ERR_MEMORY;
 }
 
-static vlp_status find_places(vlp_session *s, const char *source)
-{
+static vlp_status find_places(vlp_session *s, const char *source) {
     VLP_TRY(copy_real(&s->source, source));
     if (s->options->images) return copy_real(&s->root, s->options->images);
     const char *slash = strrchr(s->source, '/');
@@ -156,8 +149,7 @@ static vlp_status find_places(vlp_session *s, const char *source)
 
 vlp_status vlp_session_open(vlp_session **out, vlp_index *index, const char *source,
                             const char *format, const vlp_import_options *options,
-                            vlp_import_report *report)
-{
+                            vlp_import_report *report) {
     *out = NULL;
     vlp_session *s = vlp_alloc_zero(1, sizeof *s);
     if (!s) return VLP_ERR_MEMORY;
@@ -179,8 +171,7 @@ done:
     return status;
 }
 
-void vlp_session_free(vlp_session *s)
-{
+void vlp_session_free(vlp_session *s) {
     if (!s) return;
     for (int q = 0; q < Q_COUNT; q++) vlp_stmt_free(s->query[q]);
     if (s->in_transaction && s->source_id) commit(s);
@@ -198,8 +189,7 @@ void vlp_session_free(vlp_session *s)
 /* Ids of the source's rows that were not seen go, a thousand at a time: a statement must not delete
  * from the table that another one walks. */
 static vlp_status drop_unseen(vlp_session *s, vlp_session_query walk, const vlp_bitset *seen,
-                              vlp_status (*drop)(vlp_session *, int64_t))
-{
+                              vlp_status (*drop)(vlp_session *, int64_t)) {
     int64_t gone[1000], last = 0;
     size_t n;
     do {
@@ -222,20 +212,17 @@ static vlp_status drop_unseen(vlp_session *s, vlp_session_query walk, const vlp_
     return VLP_OK;
 }
 
-static vlp_status drop_caption(vlp_session *s, int64_t id)
-{
+static vlp_status drop_caption(vlp_session *s, int64_t id) {
     vlp_bind_int(s->query[Q_CAPTION_DROP], 1, id);
     return vlp_stmt_run(s->query[Q_CAPTION_DROP]);
 }
 
-vlp_status vlp_session_finish(vlp_session *s)
-{
+vlp_status vlp_session_finish(vlp_session *s) {
     if (s->usable == 0)
-        return VLP_FAIL(VLP_ERR_FORMAT,
-                        "%s: no usable row (%lld rows skipped%s%s); nothing of it was removed",
-                        s->source, (long long)s->report->skipped,
-                        s->report->skipped ? ", the last one: " : "",
-                        s->report->skipped ? vlp_skip_name(s->final_reason) : "");
+        return VLP_FAIL(
+            VLP_ERR_FORMAT, "%s: no usable row (%lld rows skipped%s%s); nothing of it was removed",
+            s->source, (long long)s->report->skipped, s->report->skipped ? ", the last one: " : "",
+            s->report->skipped ? vlp_skip_name(s->final_reason) : "");
     VLP_TRY(drop_unseen(s, Q_CAPTIONS_OF_SOURCE, &s->captions_seen, drop_caption));
     VLP_TRY(drop_unseen(s, Q_IMAGES_OF_SOURCE, &s->images_seen, vlp_session_drop_image));
     char done[96];
@@ -245,8 +232,7 @@ vlp_status vlp_session_finish(vlp_session *s)
     return commit(s);
 }
 
-bool vlp_session_blank(const char *text, size_t len)
-{
+bool vlp_session_blank(const char *text, size_t len) {
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)text[i] > ' ' && text[i] != 0x7F) return false;
     return true;
@@ -254,8 +240,7 @@ bool vlp_session_blank(const char *text, size_t len)
 
 /* The id of an equal caption not yet seen in this run, or 0: equal captions stay as many as the
  * source has. */
-static vlp_status find_caption(vlp_session *s, int64_t image_id, int64_t hash, int64_t *id)
-{
+static vlp_status find_caption(vlp_session *s, int64_t image_id, int64_t hash, int64_t *id) {
     vlp_stmt *find = s->query[image_id ? Q_CAPTION_FIND : Q_TEXT_FIND];
     if (image_id) vlp_bind_int(find, 1, image_id);
     vlp_bind_int(find, 2, hash);
@@ -271,16 +256,14 @@ static vlp_status find_caption(vlp_session *s, int64_t image_id, int64_t hash, i
     return VLP_OK;
 }
 
-static const char *text_split(const vlp_session *s, int64_t hash)
-{
+static const char *text_split(const vlp_session *s, int64_t hash) {
     if (s->options->split) return s->options->split;
     if (!s->shares.used) return "train";
     return vlp_split_of(&s->shares, (vlp_hash){(uint64_t)hash, (uint64_t)hash});
 }
 
 static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind, int64_t hash,
-                              int64_t *id)
-{
+                              int64_t *id) {
     vlp_stmt *add = s->query[Q_CAPTION_ADD];
     if (image_id)
         vlp_bind_int(add, 1, image_id);
@@ -297,15 +280,12 @@ static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind
 }
 
 vlp_status vlp_session_caption(vlp_session *s, int64_t image_id, const char *text, size_t len,
-                               const char *kind, int64_t row)
-{
+                               const char *kind, int64_t row) {
     bool repaired;
     VLP_TRY(vlp_caption_clean(&s->caption, text, len, &repaired));
-    if (s->caption.len == 0)
-        return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
+    if (s->caption.len == 0) return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
     int64_t hash = vlp_caption_hash(s->caption.data, s->caption.len), id = 0;
-    if (image_id == 0 || s->fresh_image != image_id)
-        VLP_TRY(find_caption(s, image_id, hash, &id));
+    if (image_id == 0 || s->fresh_image != image_id) VLP_TRY(find_caption(s, image_id, hash, &id));
     bool found = id != 0;
     if (!found) VLP_TRY(add_caption(s, image_id, kind, hash, &id));
     s->report->captions++;
@@ -320,8 +300,7 @@ vlp_status vlp_session_caption(vlp_session *s, int64_t image_id, const char *tex
     return vlp_session_tick(s);
 }
 
-vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *mtime)
-{
+vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *mtime) {
     vlp_stmt *time_of = s->query[Q_CAPTIONS_TIME];
     vlp_bind_int(time_of, 1, image_id);
     bool row;
@@ -331,22 +310,19 @@ vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *
     return VLP_OK;
 }
 
-vlp_status vlp_session_forget_captions(vlp_session *s, int64_t image_id)
-{
+vlp_status vlp_session_forget_captions(vlp_session *s, int64_t image_id) {
     vlp_bind_int(s->query[Q_CAPTIONS_FORGET], 1, image_id);
     vlp_bind_int(s->query[Q_CAPTIONS_FORGET], 2, s->source_id);
     return vlp_stmt_run(s->query[Q_CAPTIONS_FORGET]);
 }
 
-vlp_status vlp_session_captions_done(vlp_session *s, int64_t image_id, int64_t mtime)
-{
+vlp_status vlp_session_captions_done(vlp_session *s, int64_t image_id, int64_t mtime) {
     vlp_bind_int(s->query[Q_CAPTIONS_SET_TIME], 1, image_id);
     vlp_bind_int(s->query[Q_CAPTIONS_SET_TIME], 2, mtime);
     return vlp_stmt_run(s->query[Q_CAPTIONS_SET_TIME]);
 }
 
-vlp_status vlp_session_keep_captions(vlp_session *s, int64_t image_id)
-{
+vlp_status vlp_session_keep_captions(vlp_session *s, int64_t image_id) {
     vlp_stmt *all = s->query[Q_CAPTIONS_OF_IMAGE];
     vlp_bind_int(all, 1, image_id);
     bool row = true;
@@ -359,8 +335,7 @@ vlp_status vlp_session_keep_captions(vlp_session *s, int64_t image_id)
 }
 
 vlp_status vlp_session_skip(vlp_session *s, const char *path, int64_t row, vlp_skip_reason reason,
-                            const char *detail)
-{
+                            const char *detail) {
     s->report->skipped++;
     s->report->by_reason[reason]++;
     s->final_reason = reason;
@@ -375,27 +350,22 @@ vlp_status vlp_session_skip(vlp_session *s, const char *path, int64_t row, vlp_s
     return vlp_session_tick(s);
 }
 
-const vlp_import_options *vlp_session_options(const vlp_session *s)
-{
+const vlp_import_options *vlp_session_options(const vlp_session *s) {
     return s->options;
 }
 
-vlp_import_report *vlp_session_report(const vlp_session *s)
-{
+vlp_import_report *vlp_session_report(const vlp_session *s) {
     return s->report;
 }
 
-vlp_db *vlp_session_db(const vlp_session *s)
-{
+vlp_db *vlp_session_db(const vlp_session *s) {
     return s->db;
 }
 
-const char *vlp_session_source(const vlp_session *s)
-{
+const char *vlp_session_source(const vlp_session *s) {
     return s->source;
 }
 
-const char *vlp_session_root(const vlp_session *s)
-{
+const char *vlp_session_root(const vlp_session *s) {
     return s->root;
 }

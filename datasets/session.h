@@ -7,14 +7,14 @@
 typedef struct vlp_session vlp_session;
 
 typedef struct {
-    const char *path;           /* absolute */
-    int64_t offset, length;     /* raw pixels inside a container; 0, 0 for an encoded file */
-    int width, height;          /* of raw pixels */
-    const uint8_t *pixels;      /* raw pixels, for the hash */
+    const char *path;              /* absolute */
+    int64_t offset, length;        /* raw pixels inside a container; 0, 0 for an encoded file */
+    int width, height;             /* of raw pixels */
+    const uint8_t *pixels;         /* raw pixels, for the hash */
     int64_t file_size, file_mtime; /* of the container; an encoded file is looked at here */
-    const char *split, *label;  /* as the source says, or NULL */
-    const char *fields;         /* other columns as a JSON object, or NULL */
-    int64_t row;                /* line or number in the source, 0 for a file alone */
+    const char *split, *label;     /* as the source says, or NULL */
+    const char *fields;            /* other columns as a JSON object, or NULL */
+    int64_t row;                   /* line or number in the source, 0 for a file alone */
 } vlp_session_image;
 
 /* What became of an image row. */

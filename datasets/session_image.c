@@ -21,8 +21,7 @@ typedef struct {
     vlp_image_state state;
 } found_file;
 
-static vlp_status find_row(vlp_session *s, const vlp_session_image *image, known_row *row)
-{
+static vlp_status find_row(vlp_session *s, const vlp_session_image *image, known_row *row) {
     vlp_stmt *find = s->query[Q_IMAGE_FIND];
     vlp_bind_text(find, 1, image->path, -1);
     vlp_bind_int(find, 2, image->offset);
@@ -44,16 +43,15 @@ static vlp_status find_row(vlp_session *s, const vlp_session_image *image, known
     return VLP_OK;
 }
 
-static const char *asked_split(const vlp_session *s, const vlp_session_image *image, vlp_hash hash)
-{
+static const char *asked_split(const vlp_session *s, const vlp_session_image *image,
+                               vlp_hash hash) {
     if (s->options->split) return s->options->split;
     if (s->shares.used) return vlp_split_of(&s->shares, hash);
     return image->split && image->split[0] ? image->split : "train";
 }
 
 /* After a change of members: the group's split and first id. */
-static vlp_status settle(vlp_session *s, vlp_hash hash)
-{
+static vlp_status settle(vlp_session *s, vlp_hash hash) {
     uint8_t key[16];
     vlp_hash_store(hash, key);
     char best[64] = "";
@@ -73,8 +71,7 @@ static vlp_status settle(vlp_session *s, vlp_hash hash)
     return vlp_stmt_run(s->query[Q_SETTLE]);
 }
 
-vlp_status vlp_session_drop_image(vlp_session *s, int64_t id)
-{
+vlp_status vlp_session_drop_image(vlp_session *s, int64_t id) {
     vlp_stmt *drop = s->query[Q_IMAGE_DROP];
     vlp_bind_int(drop, 1, id);
     bool row;
@@ -89,8 +86,7 @@ vlp_status vlp_session_drop_image(vlp_session *s, int64_t id)
 
 /* The file's time and size; false when there is none, with the reason. */
 static bool stat_file(const char *path, found_file *file, vlp_skip_reason *reason,
-                      const char **detail)
-{
+                      const char **detail) {
     struct stat st;
     *detail = "";
     if (stat(path, &st) != 0) {
@@ -108,9 +104,8 @@ static bool stat_file(const char *path, found_file *file, vlp_skip_reason *reaso
     return true;
 }
 
-static vlp_status bind_image(vlp_session *s, const vlp_session_image *image,
-                             const found_file *file, const uint8_t key[16])
-{
+static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, const found_file *file,
+                             const uint8_t key[16]) {
     vlp_stmt *group = s->query[Q_GROUP], *add = s->query[Q_IMAGE_ADD];
     vlp_bind_blob(group, 1, key, 16);
     bool twin;
@@ -149,8 +144,7 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image,
 
 static vlp_status change_image(vlp_session *s, const vlp_session_image *image,
                                const known_row *known, const found_file *file,
-                               const uint8_t key[16])
-{
+                               const uint8_t key[16]) {
     vlp_stmt *change = s->query[Q_IMAGE_CHANGE];
     vlp_bind_int(change, 1, known->id);
     vlp_bind_int(change, 2, image->length);
@@ -172,8 +166,7 @@ static vlp_status change_image(vlp_session *s, const vlp_session_image *image,
 }
 
 static vlp_status keep_image(vlp_session *s, const vlp_session_image *image,
-                             const known_row *known)
-{
+                             const known_row *known) {
     s->last_id = known->id;
     s->report->duplicates += known->group != known->id;
     const char *asked = asked_split(s, image, known->hash);
@@ -185,9 +178,8 @@ static vlp_status keep_image(vlp_session *s, const vlp_session_image *image,
 }
 
 /* A skip that the next rows of the same image repeat. */
-static vlp_status skip_image(vlp_session *s, const vlp_session_image *image,
-                             vlp_skip_reason reason, const char *detail)
-{
+static vlp_status skip_image(vlp_session *s, const vlp_session_image *image, vlp_skip_reason reason,
+                             const char *detail) {
     s->last_id = 0;
     s->last_reason = reason;
     if (detail != s->last_detail) snprintf(s->last_detail, sizeof s->last_detail, "%s", detail);
@@ -195,12 +187,11 @@ static vlp_status skip_image(vlp_session *s, const vlp_session_image *image,
 }
 
 static vlp_status store_image(vlp_session *s, const vlp_session_image *image, known_row *known,
-                              found_file *file, vlp_row_news *news)
-{
+                              found_file *file, vlp_row_news *news) {
     if (image->pixels) {
         int dims[2] = {image->width, image->height};
-        file->hash = vlp_hash_more(vlp_hash_bytes(dims, sizeof dims), image->pixels,
-                                   (size_t)image->length);
+        file->hash =
+            vlp_hash_more(vlp_hash_bytes(dims, sizeof dims), image->pixels, (size_t)image->length);
         file->width = image->width;
         file->height = image->height;
         file->state = VLP_IMAGE_GOOD;
@@ -219,8 +210,7 @@ static vlp_status store_image(vlp_session *s, const vlp_session_image *image, kn
     return known->id ? change_image(s, image, known, file, key) : bind_image(s, image, file, key);
 }
 
-static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_row_news *news)
-{
+static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_row_news *news) {
     known_row known;
     VLP_TRY(find_row(s, image, &known));
     s->last_id = known.id;
@@ -248,8 +238,7 @@ static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_ro
 }
 
 vlp_status vlp_session_image_row(vlp_session *s, const vlp_session_image *image, int64_t *id,
-                                 vlp_row_news *news)
-{
+                                 vlp_row_news *news) {
     *id = 0;
     *news = VLP_ROW_UNCHANGED;
     s->rows++;

@@ -21,8 +21,7 @@ typedef struct {
     vlp_buf file;
 } workspace;
 
-static void check(candidate *c, workspace *work, const vlp_decode_options *decode)
-{
+static void check(candidate *c, workspace *work, const vlp_decode_options *decode) {
     vlp_buf_clear(&work->file);
     vlp_status status = vlp_file_read(c->path.data, 0, &work->file);
     if (status == VLP_OK)
@@ -34,8 +33,7 @@ static void check(candidate *c, workspace *work, const vlp_decode_options *decod
     snprintf(c->reason, sizeof c->reason, "%s", c->good ? "" : vlp_error());
 }
 
-static vlp_status next_chunk(vlp_stmt *select, int64_t after, candidate *chunk, int *n)
-{
+static vlp_status next_chunk(vlp_stmt *select, int64_t after, candidate *chunk, int *n) {
     *n = 0;
     vlp_bind_int(select, 1, after);
     bool row = true;
@@ -52,8 +50,7 @@ static vlp_status next_chunk(vlp_stmt *select, int64_t after, candidate *chunk, 
     return VLP_OK;
 }
 
-static vlp_status save_chunk(vlp_db *db, vlp_stmt *update, const candidate *chunk, int n)
-{
+static vlp_status save_chunk(vlp_db *db, vlp_stmt *update, const candidate *chunk, int n) {
     VLP_TRY(vlp_db_begin(db));
     vlp_status status = VLP_OK;
     for (int i = 0; i < n; i++) {
@@ -72,8 +69,7 @@ done:
 }
 
 static void tell(const candidate *chunk, int n, const vlp_verify_options *options,
-                 vlp_verify_report *report)
-{
+                 vlp_verify_report *report) {
     for (int i = 0; i < n; i++) {
         report->checked++;
         (*(chunk[i].good ? &report->good : &report->bad))++;
@@ -85,8 +81,7 @@ static void tell(const candidate *chunk, int n, const vlp_verify_options *option
 
 static vlp_status verify_all(vlp_db *db, vlp_stmt *select, vlp_stmt *update, candidate *chunk,
                              workspace *work, int threads, const vlp_verify_options *options,
-                             vlp_verify_report *report)
-{
+                             vlp_verify_report *report) {
     vlp_decode_options decode = vlp_decode_defaults;
     if (options->max_pixels) decode.max_pixels = options->max_pixels;
     int64_t last = 0;
@@ -100,15 +95,15 @@ static vlp_status verify_all(vlp_db *db, vlp_stmt *select, vlp_stmt *update, can
         VLP_TRY(save_chunk(db, update, chunk, n));
         tell(chunk, n, options, report);
         if (options->progress && !options->progress(report->checked, options->user))
-            return VLP_FAIL(VLP_ERR_INTERRUPTED, "%s: interrupted; %lld images are checked and "
-                                                 "saved, run again to go on",
+            return VLP_FAIL(VLP_ERR_INTERRUPTED,
+                            "%s: interrupted; %lld images are checked and "
+                            "saved, run again to go on",
                             vlp_db_path(db), (long long)report->checked);
     }
 }
 
 vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
-                            vlp_verify_report *report)
-{
+                            vlp_verify_report *report) {
     vlp_db *db = vlp_index_db(index);
     int threads = options->threads > 0 ? options->threads : omp_get_num_procs();
     if (threads > MAX_THREADS) threads = MAX_THREADS;
@@ -120,12 +115,14 @@ vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
         status = VLP_ERR_MEMORY;
         goto done;
     }
-    VLP_TRY_DONE(vlp_stmt_new(&select, db, "SELECT id, path FROM images WHERE state=0 AND id>?1"
-                                           " ORDER BY id"));
-    VLP_TRY_DONE(vlp_stmt_new(&update, db, "UPDATE images SET state=?2, reason=?3,"
-                                           " width=CASE WHEN ?4 THEN ?4 ELSE width END,"
-                                           " height=CASE WHEN ?5 THEN ?5 ELSE height END"
-                                           " WHERE id=?1"));
+    VLP_TRY_DONE(vlp_stmt_new(&select, db,
+                              "SELECT id, path FROM images WHERE state=0 AND id>?1"
+                              " ORDER BY id"));
+    VLP_TRY_DONE(vlp_stmt_new(&update, db,
+                              "UPDATE images SET state=?2, reason=?3,"
+                              " width=CASE WHEN ?4 THEN ?4 ELSE width END,"
+                              " height=CASE WHEN ?5 THEN ?5 ELSE height END"
+                              " WHERE id=?1"));
     VLP_TRY_DONE(verify_all(db, select, update, chunk, work, threads, options, report));
 done:
     vlp_stmt_free(select);

@@ -18,8 +18,8 @@ typedef struct {
     int64_t checked, good, bad;
 } vlp_verify_report;
 
-/* Saved every few hundred images; running again goes on. Training calls it before the first step, so
- * that the order of samples depends on good images only. `progress` returning false stops with
+/* Saved every few hundred images; running again goes on. Training calls it before the first step,
+ * so that the order of samples depends on good images only. `progress` returning false stops with
  * VLP_ERR_INTERRUPTED. Bad images are no error. */
 vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
                             vlp_verify_report *report);

@@ -26,19 +26,16 @@ typedef struct {
     vlp_buf path, captions;
 } walker;
 
-static int by_name(const void *a, const void *b)
-{
+static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void listing_free(listing *list)
-{
+static void listing_free(listing *list) {
     vlp_buf_free(&list->names);
     vlp_free(list->sorted);
 }
 
-static vlp_status list_folder(listing *list, const char *path, bool *readable)
-{
+static vlp_status list_folder(listing *list, const char *path, bool *readable) {
     DIR *folder = opendir(path);
     *readable = folder != NULL;
     if (!folder) return VLP_OK;
@@ -59,8 +56,7 @@ static vlp_status list_folder(listing *list, const char *path, bool *readable)
     return VLP_OK;
 }
 
-static vlp_status has_captions(walker *w, const listing *list, const char *name, bool *has)
-{
+static vlp_status has_captions(walker *w, const listing *list, const char *name, bool *has) {
     vlp_buf_clear(&w->captions);
     VLP_TRY(vlp_buf_append(&w->captions, name, strlen(name) - strlen(vlp_extension(name))));
     VLP_TRY(vlp_buf_puts(&w->captions, ".txt"));
@@ -71,8 +67,7 @@ static vlp_status has_captions(walker *w, const listing *list, const char *name,
 
 static vlp_status visit(walker *w, int depth);
 
-static vlp_status visit_entry(walker *w, const listing *list, const char *name, int depth)
-{
+static vlp_status visit_entry(walker *w, const listing *list, const char *name, int depth) {
     size_t folder_end = w->path.len;
     VLP_TRY(vlp_buf_puts(&w->path, "/"));
     VLP_TRY(vlp_buf_puts(&w->path, name));
@@ -96,8 +91,7 @@ static vlp_status visit_entry(walker *w, const listing *list, const char *name, 
     return status;
 }
 
-static vlp_status visit(walker *w, int depth)
-{
+static vlp_status visit(walker *w, int depth) {
     listing list = {0};
     bool readable;
     vlp_status status = list_folder(&list, w->path.data, &readable);
@@ -110,8 +104,7 @@ static vlp_status visit(walker *w, int depth)
 }
 
 vlp_status vlp_walk(const char *root, vlp_status (*image)(const vlp_walk_file *, void *),
-                    vlp_status (*unreadable)(const char *, void *), void *user)
-{
+                    vlp_status (*unreadable)(const char *, void *), void *user) {
     walker w = {.root = root, .image = image, .unreadable = unreadable, .user = user};
     vlp_status status = vlp_buf_puts(&w.path, root);
     if (status == VLP_OK) status = visit(&w, 0);
