@@ -44,8 +44,7 @@ static vlp_status db_error(const vlp_db *db, int code, const char *doing) {
 static vlp_status db_setup(vlp_db *db, vlp_db_mode mode) {
     sqlite3_extended_result_codes(db->raw, 1);
     sqlite3_busy_timeout(db->raw, 30000);
-    VLP_TRY(vlp_db_exec(db, "PRAGMA foreign_keys=ON; PRAGMA cache_size=-65536;"
-                            "PRAGMA temp_store=MEMORY;"));
+    VLP_TRY(vlp_db_exec(db, "PRAGMA foreign_keys=ON; PRAGMA cache_size=-65536"));
     if (mode == VLP_DB_READ) return VLP_OK;
     return vlp_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
 }
