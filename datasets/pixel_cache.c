@@ -22,8 +22,7 @@ struct vlp_pixel_cache {
     uint64_t slots, filled;
 };
 
-vlp_status vlp_pixel_cache_new(vlp_pixel_cache **out, int64_t bytes)
-{
+vlp_status vlp_pixel_cache_new(vlp_pixel_cache **out, int64_t bytes) {
     *out = NULL;
     vlp_pixel_cache *cache = vlp_alloc_zero(1, sizeof *cache);
     if (!cache) return VLP_ERR_MEMORY;
@@ -38,8 +37,9 @@ vlp_status vlp_pixel_cache_new(vlp_pixel_cache **out, int64_t bytes)
         cache->arena = arena == MAP_FAILED ? NULL : arena;
         cache->size = cache->arena ? bytes : 0;
         if (!cache->table || !cache->arena)
-            status = VLP_FAIL(VLP_ERR_MEMORY, "no room for a picture cache of %lld MiB; make it"
-                                              " smaller",
+            status = VLP_FAIL(VLP_ERR_MEMORY,
+                              "no room for a picture cache of %lld MiB; make it"
+                              " smaller",
                               (long long)(bytes >> 20));
     }
     if (status != VLP_OK)
@@ -49,8 +49,7 @@ vlp_status vlp_pixel_cache_new(vlp_pixel_cache **out, int64_t bytes)
     return status;
 }
 
-void vlp_pixel_cache_free(vlp_pixel_cache *cache)
-{
+void vlp_pixel_cache_free(vlp_pixel_cache *cache) {
     if (!cache) return;
     if (cache->arena) munmap(cache->arena, (size_t)cache->size);
     pthread_mutex_destroy(&cache->lock);
@@ -59,8 +58,7 @@ void vlp_pixel_cache_free(vlp_pixel_cache *cache)
 }
 
 /* The id's entry, or the empty one where it belongs. */
-static entry *find(const vlp_pixel_cache *cache, int64_t id)
-{
+static entry *find(const vlp_pixel_cache *cache, int64_t id) {
     uint64_t slot = ((uint64_t)id * 0x9E3779B97F4A7C15u) >> 20;
     while (true) {
         entry *e = &cache->table[slot & (cache->slots - 1)];
@@ -69,8 +67,7 @@ static entry *find(const vlp_pixel_cache *cache, int64_t id)
     }
 }
 
-bool vlp_pixel_cache_get(vlp_pixel_cache *cache, int64_t id, vlp_image *out)
-{
+bool vlp_pixel_cache_get(vlp_pixel_cache *cache, int64_t id, vlp_image *out) {
     if (!cache->slots) return false;
     pthread_mutex_lock(&cache->lock);
     entry e = *find(cache, id);
@@ -80,13 +77,13 @@ bool vlp_pixel_cache_get(vlp_pixel_cache *cache, int64_t id, vlp_image *out)
     return true;
 }
 
-void vlp_pixel_cache_put(vlp_pixel_cache *cache, int64_t id, const vlp_image *image)
-{
+void vlp_pixel_cache_put(vlp_pixel_cache *cache, int64_t id, const vlp_image *image) {
     if (!cache->slots) return;
     int64_t bytes = (int64_t)image->width * image->height * 3;
     pthread_mutex_lock(&cache->lock);
     entry *e = find(cache, id);
-    bool room = e->id == 0 && cache->filled < cache->slots / 2 && bytes <= cache->size - cache->used;
+    bool room =
+        e->id == 0 && cache->filled < cache->slots / 2 && bytes <= cache->size - cache->used;
     if (room) {
         *e = (entry){id, cache->used, image->width, image->height};
         memcpy(cache->arena + cache->used, image->pixels, (size_t)bytes);

@@ -1,5 +1,5 @@
-/* Decoded pictures kept in memory, up to a bound. What fits first stays: with a new random order each
- * epoch no other choice is better, and nothing is thrown out that was paid for. */
+/* Decoded pictures kept in memory, up to a bound. What fits first stays: with a new random order
+ * each epoch no other choice is better, and nothing is thrown out that was paid for. */
 #ifndef VLP_DATASETS_PIXEL_CACHE_H
 #define VLP_DATASETS_PIXEL_CACHE_H
 

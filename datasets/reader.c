@@ -17,8 +17,7 @@ struct vlp_reader {
     vlp_buf container_path;
 };
 
-vlp_status vlp_reader_open(vlp_reader **out, const char *index_path)
-{
+vlp_status vlp_reader_open(vlp_reader **out, const char *index_path) {
     *out = NULL;
     vlp_reader *r = vlp_alloc_zero(1, sizeof *r);
     if (!r) return VLP_ERR_MEMORY;
@@ -32,8 +31,7 @@ vlp_status vlp_reader_open(vlp_reader **out, const char *index_path)
     VLP_TRY_DONE(vlp_stmt_new(&r->caption, r->db,
                               "SELECT c.id, coalesce(c.image_id, 0), c.hash, c.text"
                               " FROM captions c WHERE c.id=?1"));
-    VLP_TRY_DONE(
-        vlp_stmt_new(&r->count, r->db, "SELECT count(*) FROM captions WHERE image_id=?1"));
+    VLP_TRY_DONE(vlp_stmt_new(&r->count, r->db, "SELECT count(*) FROM captions WHERE image_id=?1"));
     VLP_TRY_DONE(vlp_stmt_new(&r->nth, r->db,
                               "SELECT id, image_id, hash, text FROM captions WHERE image_id=?1"
                               " ORDER BY hash, text LIMIT 1 OFFSET ?2"));
@@ -45,8 +43,7 @@ done:
     return status;
 }
 
-void vlp_reader_free(vlp_reader *r)
-{
+void vlp_reader_free(vlp_reader *r) {
     if (!r) return;
     vlp_stmt_free(r->locate);
     vlp_stmt_free(r->caption);
@@ -63,8 +60,7 @@ void vlp_reader_free(vlp_reader *r)
     vlp_free(r);
 }
 
-static vlp_status keep_text(vlp_stmt *stmt, int column, vlp_buf *out)
-{
+static vlp_status keep_text(vlp_stmt *stmt, int column, vlp_buf *out) {
     int64_t len;
     const char *text = vlp_column_text(stmt, column, &len);
     vlp_buf_clear(out);
@@ -72,8 +68,7 @@ static vlp_status keep_text(vlp_stmt *stmt, int column, vlp_buf *out)
     return vlp_buf_append(out, text, (size_t)len);
 }
 
-static vlp_status read_located(vlp_reader *r, vlp_located *out)
-{
+static vlp_status read_located(vlp_reader *r, vlp_located *out) {
     int64_t len;
     const void *hash = vlp_column_blob(r->locate, 7, &len);
     *out = (vlp_located){
@@ -91,8 +86,7 @@ static vlp_status read_located(vlp_reader *r, vlp_located *out)
     return VLP_OK;
 }
 
-vlp_status vlp_reader_locate(vlp_reader *r, int64_t image_id, vlp_located *out)
-{
+vlp_status vlp_reader_locate(vlp_reader *r, int64_t image_id, vlp_located *out) {
     vlp_bind_int(r->locate, 1, image_id);
     bool row;
     VLP_TRY(vlp_stmt_step(r->locate, &row));
@@ -105,8 +99,7 @@ vlp_status vlp_reader_locate(vlp_reader *r, int64_t image_id, vlp_located *out)
 }
 
 /* The container stays open between rows: they mostly come from the same one. */
-static vlp_status open_container(vlp_reader *r, const char *path)
-{
+static vlp_status open_container(vlp_reader *r, const char *path) {
     if (r->container >= 0 && strcmp(r->container_path.data, path) == 0) return VLP_OK;
     if (r->container >= 0) close(r->container);
     r->container = open(path, O_RDONLY | O_CLOEXEC);
@@ -115,8 +108,7 @@ static vlp_status open_container(vlp_reader *r, const char *path)
     return vlp_buf_puts(&r->container_path, path);
 }
 
-static vlp_status read_grey(vlp_reader *r, const vlp_located *at, vlp_image *out)
-{
+static vlp_status read_grey(vlp_reader *r, const vlp_located *at, vlp_image *out) {
     int64_t n = (int64_t)at->width * at->height;
     if (n != at->length || n <= 0)
         return VLP_FAIL(VLP_ERR_FORMAT, "%lld bytes for %d x %d pixels", (long long)at->length,
@@ -131,11 +123,10 @@ static vlp_status read_grey(vlp_reader *r, const vlp_located *at, vlp_image *out
     return VLP_OK;
 }
 
-static vlp_status shrink(vlp_reader *r, int short_side, vlp_image *out)
-{
+static vlp_status shrink(vlp_reader *r, int short_side, vlp_image *out) {
     const vlp_image *whole = &r->whole;
-    double factor = (double)short_side /
-                    (whole->width < whole->height ? whole->width : whole->height);
+    double factor =
+        (double)short_side / (whole->width < whole->height ? whole->width : whole->height);
     vlp_resize_options options = {
         .width = whole->width < whole->height ? short_side : (int)(whole->width * factor + 0.5),
         .height = whole->width < whole->height ? (int)(whole->height * factor + 0.5) : short_side,
@@ -145,8 +136,7 @@ static vlp_status shrink(vlp_reader *r, int short_side, vlp_image *out)
 }
 
 vlp_status vlp_reader_pixels(vlp_reader *r, const vlp_located *located,
-                             const vlp_decode_options *decode, int short_side, vlp_image *out)
-{
+                             const vlp_decode_options *decode, int short_side, vlp_image *out) {
     if (located->stored == VLP_STORED_GREY) return read_grey(r, located, out);
     vlp_buf_clear(&r->file);
     VLP_TRY(vlp_file_read(located->path, 0, &r->file));
@@ -159,8 +149,7 @@ vlp_status vlp_reader_pixels(vlp_reader *r, const vlp_located *located,
     return VLP_OK;
 }
 
-static vlp_status read_caption(vlp_reader *r, vlp_stmt *stmt, vlp_caption_row *out)
-{
+static vlp_status read_caption(vlp_reader *r, vlp_stmt *stmt, vlp_caption_row *out) {
     bool row;
     VLP_TRY(vlp_stmt_step(stmt, &row));
     if (!row)
@@ -176,21 +165,20 @@ static vlp_status read_caption(vlp_reader *r, vlp_stmt *stmt, vlp_caption_row *o
     return status;
 }
 
-vlp_status vlp_reader_caption(vlp_reader *r, int64_t caption_id, vlp_caption_row *out)
-{
+vlp_status vlp_reader_caption(vlp_reader *r, int64_t caption_id, vlp_caption_row *out) {
     vlp_bind_int(r->caption, 1, caption_id);
     return read_caption(r, r->caption, out);
 }
 
 vlp_status vlp_reader_draw_caption(vlp_reader *r, int64_t image_id, vlp_rng *rng,
-                                   vlp_caption_row *out)
-{
+                                   vlp_caption_row *out) {
     vlp_bind_int(r->count, 1, image_id);
     bool row;
     VLP_TRY(vlp_stmt_step(r->count, &row));
     int64_t n = vlp_column_int(r->count, 0);
     vlp_stmt_reset(r->count);
-    if (n == 0) return VLP_FAIL(VLP_ERR_NOT_FOUND, "image %lld has no caption", (long long)image_id);
+    if (n == 0)
+        return VLP_FAIL(VLP_ERR_NOT_FOUND, "image %lld has no caption", (long long)image_id);
     vlp_bind_int(r->nth, 1, image_id);
     vlp_bind_int(r->nth, 2, (int64_t)vlp_rng_below(rng, (uint64_t)n));
     return read_caption(r, r->nth, out);

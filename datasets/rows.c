@@ -9,8 +9,8 @@ static const char *const selects[] = {
     [VLP_ROWS_PAIRS] = "SELECT i.id FROM images i WHERE i.state=1" FILTER
                        " AND EXISTS(SELECT 1 FROM captions c WHERE c.image_id=i.id)"
                        " ORDER BY i.hash, i.path, i.offset",
-    [VLP_ROWS_IMAGES] = "SELECT i.id FROM images i WHERE i.state=1" FILTER
-                        " ORDER BY i.hash, i.path, i.offset",
+    [VLP_ROWS_IMAGES] =
+        "SELECT i.id FROM images i WHERE i.state=1" FILTER " ORDER BY i.hash, i.path, i.offset",
     [VLP_ROWS_TEXTS] = "SELECT c.id FROM captions c LEFT JOIN images i ON i.id=c.image_id"
                        " WHERE (c.image_id IS NULL OR i.state=1)"
                        " AND (?1 IS NULL OR coalesce(i.split, c.split)=?1)"
@@ -19,8 +19,7 @@ static const char *const selects[] = {
 };
 
 static vlp_status bound_int(vlp_db *db, const char *sql, const char *split, int64_t source,
-                            int64_t *out)
-{
+                            int64_t *out) {
     vlp_stmt *stmt;
     VLP_TRY(vlp_stmt_new(&stmt, db, sql));
     vlp_bind_text(stmt, 1, split, -1);
@@ -32,19 +31,16 @@ static vlp_status bound_int(vlp_db *db, const char *sql, const char *split, int6
     return status;
 }
 
-static vlp_status source_id(vlp_db *db, const char *name, int64_t *id)
-{
+static vlp_status source_id(vlp_db *db, const char *name, int64_t *id) {
     *id = 0;
     if (!name) return VLP_OK;
     VLP_TRY(bound_int(db, "SELECT id FROM sources WHERE name=?1 AND ?2=?2", name, 0, id));
     if (*id) return VLP_OK;
-    return VLP_FAIL(VLP_ERR_NOT_FOUND,
-                    "%s: no source named \"%s\"; `vlp stats` lists the names", vlp_db_path(db),
-                    name);
+    return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no source named \"%s\"; `vlp stats` lists the names",
+                    vlp_db_path(db), name);
 }
 
-static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t source)
-{
+static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t source) {
     int64_t open;
     VLP_TRY(bound_int(db, "SELECT count(*) FROM images i WHERE i.state=0" FILTER, split, source,
                       &open));
@@ -53,8 +49,7 @@ static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t sourc
                     vlp_db_path(db), (long long)open);
 }
 
-static vlp_status collect(vlp_stmt *stmt, vlp_rows *out)
-{
+static vlp_status collect(vlp_stmt *stmt, vlp_rows *out) {
     int64_t capacity = 0;
     while (true) {
         bool row;
@@ -71,8 +66,7 @@ static vlp_status collect(vlp_stmt *stmt, vlp_rows *out)
 }
 
 vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
-                         const char *split, const char *source)
-{
+                         const char *split, const char *source) {
     static const char *const things[] = {"images with captions", "images", "captions or texts"};
     *out = (vlp_rows){0};
     vlp_db *db = vlp_index_db(index);
@@ -86,22 +80,20 @@ vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind ki
     vlp_status status = collect(stmt, out);
     vlp_stmt_free(stmt);
     if (status == VLP_OK && out->count == 0)
-        status = VLP_FAIL(VLP_ERR_NOT_FOUND,
-                          "%s: no usable %s%s%s%s%s; `vlp stats` shows what is there",
-                          vlp_db_path(db), things[kind], split ? " in split " : "",
-                          split ? split : "", source ? " of source " : "", source ? source : "");
+        status =
+            VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no usable %s%s%s%s%s; `vlp stats` shows what is there",
+                     vlp_db_path(db), things[kind], split ? " in split " : "", split ? split : "",
+                     source ? " of source " : "", source ? source : "");
     if (status != VLP_OK) vlp_rows_close(out);
     return status;
 }
 
-void vlp_rows_close(vlp_rows *rows)
-{
+void vlp_rows_close(vlp_rows *rows) {
     vlp_free(rows->ids);
     *rows = (vlp_rows){0};
 }
 
-static vlp_status eval_alloc(vlp_eval_rows *out, vlp_db *db)
-{
+static vlp_status eval_alloc(vlp_eval_rows *out, vlp_db *db) {
     int64_t **lists[] = {&out->caption_ids, &out->caption_images, &out->caption_groups};
     VLP_TRY(vlp_db_int(db, "SELECT count(*) FROM captions", &out->n_captions));
     for (size_t i = 0; i < VLP_COUNT(lists); i++)
@@ -112,8 +104,7 @@ static vlp_status eval_alloc(vlp_eval_rows *out, vlp_db *db)
     return out->image_groups ? VLP_OK : VLP_ERR_MEMORY;
 }
 
-static vlp_status eval_captions(vlp_eval_rows *out, vlp_stmt *stmt)
-{
+static vlp_status eval_captions(vlp_eval_rows *out, vlp_stmt *stmt) {
     for (int64_t i = 0; i < out->n_images; i++) {
         vlp_bind_int(stmt, 1, out->image_ids[i]);
         while (true) {
@@ -129,8 +120,7 @@ static vlp_status eval_captions(vlp_eval_rows *out, vlp_stmt *stmt)
     return VLP_OK;
 }
 
-vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split)
-{
+vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split) {
     *out = (vlp_eval_rows){0};
     vlp_rows images;
     VLP_TRY(vlp_rows_open(&images, index, VLP_ROWS_PAIRS, split, NULL));
@@ -148,8 +138,7 @@ vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const 
     return status;
 }
 
-void vlp_eval_rows_close(vlp_eval_rows *rows)
-{
+void vlp_eval_rows_close(vlp_eval_rows *rows) {
     vlp_free(rows->image_ids);
     vlp_free(rows->image_groups);
     vlp_free(rows->caption_ids);

@@ -27,7 +27,7 @@ void vlp_rows_close(vlp_rows *rows);
  * of an image share a group. */
 typedef struct {
     int64_t n_images, n_captions;
-    int64_t *image_ids, *image_groups;                  /* [n_images] */
+    int64_t *image_ids, *image_groups;                      /* [n_images] */
     int64_t *caption_ids, *caption_images, *caption_groups; /* [n_captions]; _images: positions */
 } vlp_eval_rows;
 vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split);

@@ -20,16 +20,14 @@ struct vlp_sampler {
 };
 
 /* splitmix64's finaliser as the round function */
-static uint64_t mix(uint64_t x)
-{
+static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
 
 /* A permutation of [0, 4^half). */
-static uint64_t feistel(uint64_t key, int half, uint64_t x)
-{
+static uint64_t feistel(uint64_t key, int half, uint64_t x) {
     uint64_t mask = ((uint64_t)1 << half) - 1, left = x >> half, right = x & mask;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         uint64_t next = left ^ (mix(key + 0x9E3779B97F4A7C15u * (round + 1) + right) & mask);
@@ -39,8 +37,7 @@ static uint64_t feistel(uint64_t key, int half, uint64_t x)
     return left << half | right;
 }
 
-int64_t vlp_permute(uint64_t key, int64_t n, int64_t i)
-{
+int64_t vlp_permute(uint64_t key, int64_t n, int64_t i) {
     VLP_ASSERT(n > 0 && i >= 0 && i < n, "row %lld of %lld", (long long)i, (long long)n);
     int half = 1;
     while (half < 31 && (int64_t)1 << (2 * half) < n) half++;
@@ -51,8 +48,7 @@ int64_t vlp_permute(uint64_t key, int64_t n, int64_t i)
 }
 
 /* Largest remainder, but at least one place a pool. */
-static void share_block(vlp_sampler *s, const vlp_pool *pools, double sum)
-{
+static void share_block(vlp_sampler *s, const vlp_pool *pools, double sum) {
     int64_t used = 0;
     for (int p = 0; p < s->n; p++) {
         int64_t count = (int64_t)floor(BLOCK * pools[p].weight / sum);
@@ -74,8 +70,7 @@ static void share_block(vlp_sampler *s, const vlp_pool *pools, double sum)
         s->pools[p].first = s->pools[p - 1].first + s->pools[p - 1].count;
 }
 
-vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *pools, int n)
-{
+vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *pools, int n) {
     *out = NULL;
     if (n < 1 || n > BLOCK / 4)
         return VLP_FAIL(VLP_ERR_USAGE, "a mixture of %d sources; from 1 to %d are possible", n,
@@ -107,27 +102,23 @@ vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *poo
     return VLP_OK;
 }
 
-void vlp_sampler_free(vlp_sampler *sampler)
-{
+void vlp_sampler_free(vlp_sampler *sampler) {
     if (!sampler) return;
     vlp_free(sampler->pools);
     vlp_free(sampler);
 }
 
-static uint64_t order_key(uint64_t seed, int64_t pass, int pool)
-{
+static uint64_t order_key(uint64_t seed, int64_t pass, int pool) {
     vlp_rng rng = vlp_rng_at(seed, VLP_RNG_ORDER, (uint64_t)pass, (uint64_t)pool);
     return vlp_rng_u64(&rng);
 }
 
-static vlp_sample draw(const vlp_sampler *s, int pool, int64_t nth)
-{
+static vlp_sample draw(const vlp_sampler *s, int pool, int64_t nth) {
     int64_t rows = s->pools[pool].rows, pass = nth / rows;
     return (vlp_sample){pool, vlp_permute(order_key(s->seed, pass, pool), rows, nth % rows), pass};
 }
 
-vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position)
-{
+vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position) {
     VLP_ASSERT(position >= 0, "position %lld", (long long)position);
     if (s->n == 1) return draw(s, 0, position);
     int64_t block = position / BLOCK;
@@ -144,7 +135,6 @@ vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position)
     return draw(s, low, block * share->count + (place - share->first));
 }
 
-int64_t vlp_sampler_epoch_size(const vlp_sampler *sampler)
-{
+int64_t vlp_sampler_epoch_size(const vlp_sampler *sampler) {
     return sampler->rows;
 }

@@ -3,9 +3,9 @@
  * Positions count samples since the start of training, over all ranks; the whole state of a run's
  * data is the next position. Every pool is walked in passes; a pass is a keyed permutation of its
  * rows (a Feistel network with cycle walking: Black and Rogaway, "Ciphers with Arbitrary Finite
- * Domains", CT-RSA 2002), so each row comes exactly once a pass. Passes follow one another without a
- * gap: a batch may hold the end of one and the start of the next, none is dropped or padded, and any
- * batch size works, also one larger than the corpus.
+ * Domains", CT-RSA 2002), so each row comes exactly once a pass. Passes follow one another without
+ * a gap: a batch may hold the end of one and the start of the next, none is dropped or padded, and
+ * any batch size works, also one larger than the corpus.
  *
  * Rank r of W with batch B takes, in step k, the positions k*W*B + r*B + [0, B): W ranks with B see
  * together what one rank sees with W*B. */
@@ -33,8 +33,8 @@ typedef struct {
 
 typedef struct vlp_sampler vlp_sampler;
 
-/* Several pools are mixed in blocks of 4096 positions that hold each pool's share, rounded, at least
- * one, in a keyed order. A pool without rows or weight is VLP_ERR_USAGE. */
+/* Several pools are mixed in blocks of 4096 positions that hold each pool's share, rounded, at
+ * least one, in a keyed order. A pool without rows or weight is VLP_ERR_USAGE. */
 vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *pools, int n);
 void vlp_sampler_free(vlp_sampler *sampler);
 
