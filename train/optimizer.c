@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { SEGMENT = 16384 };
+enum { SEGMENT = 16384, GRAIN = 4 }; /* elements; segments that are worth a thread */
 
 typedef enum { TRUST_NONE, TRUST_ALL, TRUST_DECAYED } trust_rule;
 
@@ -124,7 +124,7 @@ static void squares_body(int64_t begin, int64_t end, int thread, void *ctx) {
 }
 
 static double gradient_norm(vlp_optimizer *o) {
-    vlp_parallel_for(o->segment_count, 1, squares_body, o);
+    vlp_parallel_for(o->segment_count, GRAIN, squares_body, o);
     double total = 0;
     for (int64_t s = 0; s < o->segment_count; s++) total += o->sums[s][0];
     return sqrt(total);
@@ -268,12 +268,12 @@ vlp_status vlp_optimizer_step(vlp_optimizer *o, double lr, double grad_scale, co
     for (int i = 0; i < o->params->count; i++)
         plan_update(o, i, lr, clip < 1 ? grad_scale * clip : grad_scale);
     if (row->trust == TRUST_NONE) {
-        vlp_parallel_for(o->segment_count, 1, adam_body, o);
+        vlp_parallel_for(o->segment_count, GRAIN, adam_body, o);
         return VLP_OK;
     }
-    vlp_parallel_for(o->segment_count, 1, lamb_moments_body, o);
+    vlp_parallel_for(o->segment_count, GRAIN, lamb_moments_body, o);
     find_rates(o);
-    vlp_parallel_for(o->segment_count, 1, lamb_apply_body, o);
+    vlp_parallel_for(o->segment_count, GRAIN, lamb_apply_body, o);
     return VLP_OK;
 }
 
