@@ -122,35 +122,45 @@ static const vlp_safetensor *mask_for(const parity_report *r, const vlp_safetens
     return mask->shape[0] == t->shape[0] && mask->shape[1] == t->shape[1] ? mask : NULL;
 }
 
-static void compare(parity_report *r, const vlp_safetensor *t, source from,
-                    const vlp_safetensor *mask, const char *shape) {
-    double error = 0, largest = 0;
-    int64_t row = mask && mask->numel ? t->numel / mask->numel : 1, rows = 0, differ = 0;
-    bool finite = true;
+typedef struct {
+    double error, largest; /* max|x - e|, max|e| */
+    int64_t rows, differ;  /* rows that were compared, elements that are not equal */
+    bool finite;
+} differences;
+
+static differences differences_of(const vlp_safetensor *t, source from,
+                                  const vlp_safetensor *mask) {
+    differences d = {.finite = true};
+    int64_t row = mask && mask->numel ? t->numel / mask->numel : 1;
     for (int64_t i = 0; i < t->numel; i++) {
         if (mask && vlp_safetensor_value(mask, i / row) != 1) continue;
         double e = vlp_safetensor_value(t, i), x = source_at(from, i);
-        rows += i % row == 0;
-        if (x == e) { /* equal infinities too */
-            if (isfinite(e)) largest = fmax(largest, fabs(e));
-            continue;
-        }
-        differ++;
-        finite = finite && isfinite(x) && isfinite(e);
-        error = fmax(error, fabs(x - e));
-        largest = fmax(largest, fabs(e));
+        d.rows += i % row == 0;
+        if (isfinite(e)) d.largest = fmax(d.largest, fabs(e));
+        if (x == e) continue; /* equal infinities too */
+        d.differ++;
+        d.finite = d.finite && isfinite(x) && isfinite(e);
+        d.error = fmax(d.error, fabs(x - e));
     }
+    return d;
+}
+
+static void compare(parity_report *r, const vlp_safetensor *t, source from,
+                    const vlp_safetensor *mask, const char *shape) {
+    differences d = differences_of(t, from, mask);
     limit_rule rule = rule_for(r, t);
-    double limit = rule.scale * fmax(rule.floor, largest) + rule.extra;
-    bool pass = differ == 0 || (finite && error <= limit);
-    if (limit > 0) r->worst = fmax(r->worst, error / limit);
-    if (!vlp_st_is_float(t->dtype))
-        line(r, t->name, shape, pass, "%lld of %lld differ", (long long)differ,
+    double limit = rule.scale * fmax(rule.floor, d.largest) + rule.extra;
+    bool pass = d.differ == 0 || (d.finite && d.error <= limit);
+    if (limit > 0) r->worst = fmax(r->worst, d.error / limit);
+    if (t->numel > 0 && d.rows == 0)
+        line(r, t->name, shape, false, "no attended row to compare");
+    else if (!vlp_st_is_float(t->dtype))
+        line(r, t->name, shape, pass, "%lld of %lld differ", (long long)d.differ,
              (long long)t->numel);
-    else if (!finite)
+    else if (!d.finite)
         line(r, t->name, shape, pass, "not finite");
     else
-        line(r, t->name, shape, pass, "error %.2e  limit %.2e%s", error, limit,
+        line(r, t->name, shape, pass, "error %.2e  limit %.2e%s", d.error, limit,
              mask ? "  (attended rows)" : "");
 }
 
