@@ -111,6 +111,12 @@ static void test_text_wordpiece__special_names_come_from_the_configuration(void 
     vlp_special_ids s = vlp_tokenizer_special(tokenizer);
     assert_true(s.pad == 0 && s.unk == 1 && s.mask == 3 && s.cls == -1 && s.sep == -1);
     check(tokenizer, false, "b a<m>", 6, "<oov> a <m>");
+    int32_t ids[4]; /* no [CLS] or [SEP] to put */
+    assert_int_equal(vlp_tokenizer_encode(tokenizer, "a b", 3, true, ids, 4), 2);
+    assert_int_equal(vlp_tokenizer_encode_pair(tokenizer, (vlp_text){"a", 1}, (vlp_text){"b", 1},
+                                               VLP_TRUNCATE_LONGEST, ids, NULL, 4),
+                     2);
+    assert_true(ids[0] == 2 && ids[1] == 1);
     vlp_tokenizer_free(tokenizer);
 }
 
@@ -286,6 +292,7 @@ static void test_text_wordpiece__bad_files_are_named(void **state) {
         {"a\nb\n", NULL, VLP_ERR_FORMAT, "vocab.txt: the unknown token [UNK]"},
         {"[UNK]\n\xff\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: not valid UTF-8"},
         {"[UNK]\na\rb\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: a carriage return"},
+        {"\xEF\xBB\xBF[UNK]\n", NULL, VLP_ERR_FORMAT, "vocab.txt:1: a byte order mark"},
         {"[UNK]\n", "[]", VLP_ERR_FORMAT, "tokenizer_config.json: a JSON object"},
         {"[UNK]\n", "{", VLP_ERR_FORMAT, "tokenizer_config.json:1"},
         {"[UNK]\n", "{\"do_lower_case\": 1}", VLP_ERR_FORMAT, "json: do_lower_case: true or false"},
