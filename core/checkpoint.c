@@ -58,7 +58,7 @@ void vlp_name_copy(const vlp_name_row *row, const vlp_tensor *shape, vlp_real *o
                    vlp_real *theirs, bool to_theirs) {
     int64_t n = vlp_numel(shape) / (row->parts ? row->parts : 1);
     vlp_real *base = ours + n * row->part;
-    int64_t cols = vlp_cols(shape), rows = n / (cols ? cols : 1);
+    int64_t cols = vlp_col_count(shape), rows = n / (cols ? cols : 1);
     for (int64_t i = 0; i < n; i++) {
         int64_t j = row->transpose ? (i % cols) * rows + i / cols : i;
         if (to_theirs)
