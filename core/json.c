@@ -213,14 +213,23 @@ void vlp_json_remove(vlp_json *object, const char *key) {
     json_object_del(object, key);
 }
 
+/* jansson ignores a callback's failure for keys, so the failure is kept here. */
+typedef struct {
+    vlp_buf *buf;
+    vlp_status status;
+} dump_state;
+
 static int append_text(const char *text, size_t len, void *user) {
-    return vlp_buf_append(user, text, len) == VLP_OK ? 0 : -1;
+    dump_state *state = user;
+    if (state->status == VLP_OK) state->status = vlp_buf_append(state->buf, text, len);
+    return state->status == VLP_OK ? 0 : -1;
 }
 
 vlp_status vlp_json_dump(const vlp_json *value, int indent, vlp_buf *buf) {
     size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(9) |
                    (indent ? (size_t)JSON_INDENT((size_t)indent) : JSON_COMPACT);
-    if (!value || json_dump_callback(value, append_text, buf, flags) != 0)
+    dump_state state = {buf, VLP_OK};
+    if (!value || json_dump_callback(value, append_text, &state, flags) != 0 || state.status)
         return VLP_FAIL(VLP_ERR_MEMORY, "out of memory while writing JSON");
     return VLP_OK;
 }

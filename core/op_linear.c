@@ -1,5 +1,6 @@
 /* y = act(x w^T + bias): one product and one epilogue pass forward, two products backward. */
 #include "core/gemm.h"
+#include "core/op_flow.h"
 #include "core/op_table.h"
 #include "core/ops.h"
 #include "core/threads.h"
@@ -49,18 +50,6 @@ static void act_backward_rows(int64_t begin, int64_t end, int thread, void *ctx)
                                     e->out + at);
 }
 
-typedef struct {
-    const vlp_real *x;
-    int64_t rows, cols;
-    vlp_real *out;
-} column_sums;
-
-static void column_sum_range(int64_t begin, int64_t end, int thread, void *ctx) {
-    (void)thread;
-    column_sums *c = ctx;
-    vlp_kernels_get()->column_sum(c->rows, end - begin, c->x + begin, c->cols, c->out + begin);
-}
-
 /* The gradient of the pre-activation: dy itself, or dy act'(pre) in the workspace. */
 static const vlp_real *pre_gradient(vlp_node *node, int64_t rows, int64_t cols) {
     const linear_attr *attr = node->attr;
@@ -88,8 +77,7 @@ static void backward(vlp_node *node) {
         vlp_gemm(true, false, out, in, rows, 1, dpre, out, vlp_real_data(x), in, fresh ? 0 : 1, dw,
                  in);
     vlp_real *db = bias ? vlp_grad_add(bias) : NULL;
-    column_sums sums = {.x = dpre, .rows = rows, .cols = out, .out = db};
-    if (db) vlp_parallel_for(out, 64, column_sum_range, &sums);
+    if (db) vlp_flow_columns(rows, out, out, dpre, db);
 }
 
 static size_t workspace(const vlp_node *node) {
@@ -116,6 +104,7 @@ vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor 
     for (int i = 0; i < x->ndim; i++) shape[i] = x->shape[i];
     shape[x->ndim - 1] = w->shape[0];
     vlp_tensor *y = vlp_node_output(tape, node, VLP_REAL, x->ndim, shape);
+    node->flops = 2.0 * (double)vlp_rows(x) * (double)vlp_numel(w);
     if (y && act != VLP_ACT_NONE && node->recorded)
         vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * sizeof(vlp_real));
     return vlp_tape_run(tape, node);

@@ -23,9 +23,11 @@ vlp_status vlp_fail_in(vlp_status code, const char *format, ...) {
     int n = vsnprintf(message, sizeof message, format, args);
     va_end(args);
     if (n >= 0 && (size_t)n + 3 < sizeof message) {
-        size_t at = (size_t)n, room = sizeof message - at - 3;
-        memcpy(message + at, ": ", 3);
-        strncat(message, inner, room);
+        size_t at = (size_t)n + 2, room = sizeof message - at - 1, len = strlen(inner);
+        if (len > room) len = room;
+        memcpy(message + at - 2, ": ", 2);
+        memcpy(message + at, inner, len);
+        message[at + len] = '\0';
     }
     return code;
 }

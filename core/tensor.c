@@ -1,6 +1,10 @@
 #include "core/tensor.h"
 
+#include "core/threads.h"
+
 #include <string.h>
+
+enum { ZERO_GRAIN = 1 << 14 };
 
 size_t vlp_dtype_size(vlp_dtype dtype) {
     static const size_t sizes[] = {
@@ -53,9 +57,15 @@ vlp_real *vlp_grad_write(vlp_tensor *tensor, bool *fresh) {
     return tensor->grad;
 }
 
+static void zero_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    vlp_real *grad = ctx;
+    memset(grad + begin, 0, (size_t)(end - begin) * sizeof(vlp_real));
+}
+
 vlp_real *vlp_grad_add(vlp_tensor *tensor) {
     bool fresh = false;
     vlp_real *grad = vlp_grad_write(tensor, &fresh);
-    if (grad && fresh) memset(grad, 0, (size_t)vlp_numel(tensor) * sizeof(vlp_real));
+    if (grad && fresh) vlp_parallel_for(vlp_numel(tensor), ZERO_GRAIN, zero_range, grad);
     return grad;
 }
