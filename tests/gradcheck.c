@@ -2,11 +2,13 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "core/threads.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ARENA_BYTES = 16 << 20 };
+/* Three threads on any machine: the split of the work is part of what is checked. */
+enum { ARENA_BYTES = 16 << 20, THREADS = 3 };
 static const double h = 1e-5;
 
 typedef struct {
@@ -85,6 +87,7 @@ static void poison(vlp_tape *tape) {
 
 double gradcheck_run(const gradcheck_case *c, double limit) {
     checker k = {.c = c};
+    VLP_ASSERT(vlp_threads_set(THREADS) == VLP_OK, "%s", vlp_error());
     VLP_ASSERT(vlp_tape_new(&k.tape) == VLP_OK, "%s", vlp_error());
     VLP_ASSERT(vlp_tape_open(k.tape, ARENA_BYTES) == VLP_OK, "%s", vlp_error());
     poison(k.tape);
