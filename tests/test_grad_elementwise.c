@@ -236,6 +236,9 @@ static void test_grad_elementwise__dropout_keeps_its_rate(void **state) {
     assert_true(fabs(zeros(first, 0.3) - 0.3) < 0.02);
     assert_true(fabs(zeros(second, 0.3) - 0.3) < 0.02);
     assert_memory_not_equal(first->data, second->data, sizeof o->values);
+    const vlp_real *data = vlp_real_data(first); /* the start comes back nowhere */
+    for (int lag = 1; lag <= SAMPLES * WIDTH - 64; lag++)
+        assert_memory_not_equal(data, data + lag, 64 * sizeof *data);
 }
 
 static void test_grad_elementwise__drop_path_drops_whole_samples(void **state) {
