@@ -70,7 +70,8 @@ static int64_t allocations(void) {
 }
 #endif
 
-/* A small language model: ids -> embedding -> LAYERS x (norm, gelu, linear, dropout) -> loss. */
+/* A small language model: ids -> embedding -> LAYERS x (norm, gelu, linear, dropout) -> attention
+ * -> loss. */
 enum { BATCH = 5, LENGTH = 7, WIDTH = 48, VOCABULARY = 31, LAYERS = 3, N = BATCH * LENGTH };
 
 typedef struct {
@@ -129,6 +130,13 @@ static vlp_tensor *build(world *w) {
     x = vlp_add_positions(w->tape, x, w->positions, 0);
     vlp_tensor *stream = x;
     for (int i = 0; i < LAYERS; i++) x = block(w, x, &stream);
+    x = vlp_attention(w->tape, &(vlp_attention_args){.q = x,
+                                                     .k = x,
+                                                     .v = stream,
+                                                     .heads = 4,
+                                                     .head_width = WIDTH / 4,
+                                                     .causal = true,
+                                                     .dropout = 0.1});
     x = vlp_gather_rows(w->tape, x, w->rows, N);
     x = vlp_linear(w->tape, x, w->table, NULL, VLP_ACT_NONE);
     return vlp_cross_entropy(w->tape, x, w->targets, 0);
