@@ -4,6 +4,8 @@
 
 #include "tests/gradcheck.h"
 
+#include <math.h>
+
 static vlp_tensor *elementwise_add(vlp_tape *tape, vlp_tensor **x) {
     return vlp_add(tape, x[0], x[1]);
 }
