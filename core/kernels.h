@@ -10,8 +10,8 @@
  * be the same pointer as an input only where said; partial overlap never.
  *
  * Accuracy in float, the largest error against double libm over 44 million floats (every 97th bit
- * pattern, all magnitudes), on any set, in units in the last place of the result; elsewhere "abs" is the error divided by max(1, |x|). NaN
- * stays NaN. Double builds take exp, tanh, erf from libm.
+ * pattern, all magnitudes), on any set, in units in the last place of the result; elsewhere "abs"
+ * is the error divided by max(1, |x|). NaN stays NaN. Double builds take exp, tanh, erf from libm.
  *     exp 1.1 ulp     tanh 2.5 ulp     erf 2.6 ulp     sigmoid 2.8 ulp
  *     silu, quick_gelu, gelu, gelu_tanh     1.5e-7 abs
  *     their derivatives                     3.1e-7 abs
