@@ -176,9 +176,10 @@ static vlp_status word_query(vlp_buf *out, const char *words) {
 
 /* ?1 the FTS query, ?2 its words as a JSON array; names count where a caption does not say it. */
 static const char words_sql[] =
-    "WITH text AS (SELECT c.image_id id, max(-f.score) score FROM"
-    " (SELECT rowid, bm25(captions_fts) score FROM captions_fts WHERE captions_fts MATCH ?1) f"
-    " JOIN captions c ON c.id=f.rowid WHERE c.image_id IS NOT NULL GROUP BY c.image_id),"
+    "WITH found AS MATERIALIZED (SELECT rowid AS id, -bm25(captions_fts) AS score"
+    " FROM captions_fts WHERE captions_fts MATCH ?1),"
+    " text AS (SELECT c.image_id AS id, max(f.score) AS score FROM found f"
+    " JOIN captions c ON c.id=f.id WHERE c.image_id IS NOT NULL GROUP BY c.image_id),"
     " name AS (SELECT i.id, (SELECT count(*) FROM json_each(?2) w WHERE"
     "  instr(lower(replace(i.path, rtrim(i.path, replace(i.path, '/', '')), '')), w.value)>0) score"
     "  FROM images i),"
