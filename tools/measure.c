@@ -1,0 +1,170 @@
+/* Looks at every picture: exact content, coarse look, blankness; and writes the shrunken copies.
+ *
+ * Copies: the originals hold 1.3 gigapixels, most of them far above what a model of this size sees,
+ * so decoding them again in each epoch would cost more than the training step. */
+#include "core/file.h"
+#include "tools/picture.h"
+#include "vision/image.h"
+#include "vision/thumbnail.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PIXELS = 16 * 1000 * 1000, MAX_FILE = 64 << 20, FLAT = 8 };
+
+/* Mean over the source box of each cell: image [h,w,3] u8 -> out [rows,cols,3] f64, 0..255. */
+static void box_means(const vlp_image *image, int rows, int cols, double *out) {
+    for (int r = 0; r < rows; r++) {
+        int y0 = (int)((int64_t)image->height * r / rows);
+        int y1 = (int)((int64_t)image->height * (r + 1) / rows);
+        for (int c = 0; c < cols; c++) {
+            int x0 = (int)((int64_t)image->width * c / cols);
+            int x1 = (int)((int64_t)image->width * (c + 1) / cols);
+            uint64_t sum[3] = {0};
+            int64_t n = 0;
+            for (int y = y0; y < (y1 > y0 ? y1 : y0 + 1); y++) {
+                const uint8_t *p = image->pixels + ((int64_t)y * image->width + x0) * 3;
+                for (int x = x0; x < (x1 > x0 ? x1 : x0 + 1); x++, p += 3, n++) {
+                    for (int k = 0; k < 3; k++) sum[k] += p[k];
+                }
+            }
+            for (int k = 0; k < 3; k++) out[(r * cols + c) * 3 + k] = (double)sum[k] / (double)n;
+        }
+    }
+}
+
+static double grey(const double *rgb) {
+    return 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+}
+
+/* dHash: bit = next cell brighter than this one; across on 8 x 9 cells, down on 9 x 8. */
+static void gradient_bits(const vlp_image *image, uint64_t out[2]) {
+    double cell[72 * 3];
+    box_means(image, 8, 9, cell);
+    out[0] = out[1] = 0;
+    for (int i = 0; i < 64; i++) {
+        const double *at = cell + (i / 8 * 9 + i % 8) * 3;
+        out[0] |= (uint64_t)(grey(at + 3) > grey(at) + 1) << i;
+    }
+    box_means(image, 9, 8, cell);
+    for (int i = 0; i < 64; i++) {
+        const double *at = cell + i * 3;
+        out[1] |= (uint64_t)(grey(at + 24) > grey(at) + 1) << i;
+    }
+}
+
+static bool is_flat(const vlp_image *image) {
+    uint8_t low[3] = {255, 255, 255}, high[3] = {0};
+    int64_t n = (int64_t)image->width * image->height;
+    for (int64_t i = 0; i < 3 * n; i++) {
+        uint8_t v = image->pixels[i];
+        if (v < low[i % 3]) low[i % 3] = v;
+        if (v > high[i % 3]) high[i % 3] = v;
+    }
+    for (int k = 0; k < 3; k++) {
+        if (high[k] - low[k] >= FLAT) return false;
+    }
+    return true;
+}
+
+static void look(const vlp_image *image, corpus_picture *picture) {
+    int32_t size[2] = {image->width, image->height};
+    double tone[48];
+    picture->content = vlp_hash_bytes(size, sizeof size);
+    picture->content = vlp_hash_more(picture->content, image->pixels,
+                                     (size_t)image->width * (size_t)image->height * 3);
+    gradient_bits(image, picture->gradient);
+    box_means(image, 4, 4, tone);
+    for (int i = 0; i < 48; i++) picture->tone[i] = (uint8_t)(tone[i] + 0.5);
+}
+
+/* folder/source/<content>.jpg */
+static vlp_status write_copy(const vlp_image *image, const char *folder, int side,
+                             corpus_picture *picture) {
+    char hex[33];
+    vlp_buf path = {0}, jpeg = {0};
+    vlp_status status = VLP_OK;
+    vlp_hash_hex(picture->content, hex);
+    VLP_TRY_DONE(vlp_buf_printf(&path, "%s/%s/%s.jpg", folder, picture->source, hex));
+    picture->image = vlp_strdup(path.data);
+    if (!picture->image) {
+        status = VLP_ERR_MEMORY;
+        goto done;
+    }
+    if (vlp_path_exists(path.data)) goto done;
+    VLP_TRY_DONE(vlp_thumbnail(image, side, &jpeg));
+    status = vlp_file_write(path.data, jpeg.data, jpeg.len);
+done:
+    vlp_buf_free(&path);
+    vlp_buf_free(&jpeg);
+    return status;
+}
+
+static vlp_status measure(corpus_picture *picture, const char *folder, int side, vlp_image *image,
+                          vlp_buf *file) {
+    vlp_image_header header;
+    const uint8_t *data;
+    vlp_decode_options options = vlp_decode_defaults;
+    options.max_pixels = MAX_PIXELS;
+    options.background = 0xFFFFFF;
+    vlp_buf_clear(file);
+    VLP_TRY(vlp_file_read(picture->file, MAX_FILE, file));
+    data = (const uint8_t *)file->data;
+    if (vlp_image_probe(&header, data, file->len) != VLP_OK) {
+        picture->skip = "not decodable";
+        return VLP_OK;
+    }
+    if ((int64_t)header.width * header.height > MAX_PIXELS) {
+        picture->skip = "above 16 megapixels";
+        return VLP_OK;
+    }
+    if (vlp_image_decode(image, data, file->len, &options) != VLP_OK) {
+        picture->skip = "not decodable";
+        return VLP_OK;
+    }
+    look(image, picture);
+    if (is_flat(image)) {
+        picture->skip = "blank";
+        return VLP_OK;
+    }
+    return write_copy(image, folder, side, picture);
+}
+
+static vlp_status make_folders(const corpus_list *list, const char *folder) {
+    vlp_buf path = {0};
+    vlp_status status = VLP_OK;
+    const char *last = NULL;
+    for (int i = 0; i < list->count && status == VLP_OK; i++) {
+        if (list->item[i].source == last) continue;
+        last = list->item[i].source;
+        status = vlp_path_join(&path, folder, last);
+        if (status == VLP_OK) status = vlp_make_folder(path.data);
+    }
+    vlp_buf_free(&path);
+    return status;
+}
+
+vlp_status corpus_measure(corpus_list *list, const char *folder, int side) {
+    VLP_TRY(make_folders(list, folder));
+    vlp_status worst = VLP_OK;
+    char message[512] = "";
+#pragma omp parallel
+    {
+        vlp_image image = {0};
+        vlp_buf file = {0};
+#pragma omp for schedule(dynamic, 16)
+        for (int i = 0; i < list->count; i++) {
+            if (list->item[i].skip) continue;
+            vlp_status status = measure(&list->item[i], folder, side, &image, &file);
+            if (status == VLP_OK) continue;
+#pragma omp critical
+            {
+                worst = status;
+                snprintf(message, sizeof message, "%s", vlp_error());
+            }
+        }
+        vlp_image_free(&image);
+        vlp_buf_free(&file);
+    }
+    return worst == VLP_OK ? VLP_OK : VLP_FAIL(worst, "%s", message);
+}
