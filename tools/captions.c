@@ -44,6 +44,7 @@ static const char *const collections[] = {
     "svg gradient",
     "advertising",
     "diner menu",
+    "menu clip art",
     "road signs",
     "untitled",
     "unnamed",
@@ -98,7 +99,14 @@ static const struct {
     {"accordian", "accordion"},
     {"guage", "gauge"},
     {"vectorized", ""},
-    {"halloween", "halloween"},
+    {"vavuum", "vacuum"},
+    {"derbouk", "darbuka drum"},
+    {"djambe", "djembe"},
+    {"icthus", "ichthys"},
+    {"saskatuan", "saskatchewan"},
+    {"europeanunion", "european union"},
+    {"fatherchristmas", "father christmas"},
+    {"balearian", "balearic"},
     {"xmas", "christmas"},
     {"seagreen", "sea green"},
     {"smileytwinkle", "smiley"},
@@ -108,7 +116,7 @@ static const struct {
     {"webcam", "web camera"},
     {"bluewhale", "blue whale"},
     {"capeverde", "cape verde"},
-    {"aqua", "aqua"},
+
     {"clockface", "clock face"},
     {"oneway", "one way"},
     {"mycomp", "my computer"},
@@ -131,21 +139,11 @@ static const struct {
 static const struct {
     const char *from, *to;
 } endings[] = {
-    {" b and w", " black and white"},
-    {" b & w", " black and white"},
-    {" b w", " black and white"},
-    {" body part", ""},
-    {" clothing", ""},
-    {" rpg map elements", ""},
-    {" iconset", " icon"},
-    {" icons", " icon"},
-    {" clip art", ""},
-    {" clip art collection", ""},
-    {" symbol black and white", " symbol"},
+    {" body part", ""},           {" clothing", ""},
+    {" rpg map elements", ""},    {" iconset", " icon"},
+    {" icons", " icon"},          {" clip art", ""},
+    {" clip art collection", ""}, {" symbol black and white", " symbol"},
 };
-
-/* Compounds in which a number carries the meaning. */
-static const char *const with_digits[] = {"mp3", "mp4", "co2", "h2o", "a4", "g4", "v8", "f1", "b2"};
 
 /* ---- words -------------------------------------------------------------------------------- */
 
@@ -172,10 +170,6 @@ static bool in_list(const char *const *list, size_t count, const char *text) {
         if (strcmp(list[i], text) == 0) return true;
     }
     return false;
-}
-
-static bool all_digits(const char *text) {
-    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
 /* Lower case for ASCII and for the Latin-1 letters in UTF-8 (C3 80 .. C3 9E). */
@@ -262,19 +256,10 @@ static void blank_remarks(char *text, bool all) {
     }
 }
 
-/* Whether the character at i ends a word although it stands beside letters. */
+/* Whether the character at i begins a new word although it stands beside letters. */
 static bool breaks(const char *text, size_t start, size_t i, split_kind kind) {
     unsigned char before = (unsigned char)text[i - 1], c = (unsigned char)text[i];
-    if (i == start) return false;
-    if (isdigit(c) && is_letter(before)) { /* "baloon2", but not "mp3" */
-        char word[8] = {0};
-        size_t len = 0;
-        while (len < 7 && isalnum((unsigned char)text[start + len])) {
-            word[len] = (char)tolower((unsigned char)text[start + len]);
-            len++;
-        }
-        return !in_list(with_digits, VLP_COUNT(with_digits), word);
-    }
+    if (isdigit(c) && is_letter(before)) return i - start >= 3; /* "baloon2", but not "mp3" */
     return kind == SPLIT_STEM && isupper(c) && islower(before); /* camelCase */
 }
 
@@ -309,11 +294,29 @@ static void words_split(words *w, const char *text, split_kind kind) {
 
 /* ---- rules on words ------------------------------------------------------------------------ */
 
+/* "01", "03b", "12": a number and at most one letter. */
+static bool is_numbering(const char *text) {
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && (text[digits] == '\0' || (digits > 1 && text[digits + 1] == '\0'));
+}
+
 /* Numbers that only count variants: at the end, or with a leading zero. */
 static void drop_numbering(words *w) {
-    while (w->count > 1 && all_digits(w->word[w->count - 1])) w->count--;
+    while (w->count > 1 && is_numbering(w->word[w->count - 1])) w->count--;
     for (int i = w->count - 1; i >= 0 && w->count > 1; i--) {
-        if (all_digits(w->word[i]) && w->word[i][0] == '0') words_remove(w, i);
+        if (is_numbering(w->word[i]) && w->word[i][0] == '0') words_remove(w, i);
+    }
+}
+
+/* "b w", "b and w" and their like become the first of the three words they stand for. */
+static void mend_black_and_white(words *w) {
+    for (int i = 0; i + 1 < w->count; i++) {
+        int next = i + 1;
+        if (strcmp(w->word[i], "b") != 0) continue;
+        if (strcmp(w->word[next], "and") == 0 && next + 1 < w->count) next++;
+        if (strcmp(w->word[next], "w") != 0) continue;
+        w->word[i] = (char *)(uintptr_t) "bw";
+        for (; next > i; next--) words_remove(w, next);
     }
 }
 
@@ -402,9 +405,10 @@ static vlp_status from_name(const char *name, const char *author, split_kind kin
     drop_author(&w, author, kind == SPLIT_STEM);
     drop_numbering(&w);
     if (kind == SPLIT_TITLE && w.count > 1) drop_junk(&w);
+    mend_black_and_white(&w);
     mend_words(&w);
     drop_repeats(&w);
-    if (w.count == 1 && all_digits(w.word[0])) w.count = 0;
+    if (w.count == 1 && is_numbering(w.word[0])) w.count = 0;
     VLP_TRY(words_join(&w, out));
     return mend_endings(out);
 }
@@ -430,7 +434,7 @@ static size_t sentence_len(const char *text) {
 }
 
 vlp_status caption_from_sentence(const char *text, vlp_buf *out) {
-    static const char *const articles[] = {"a", "an", "the", "this", "these"};
+    static const char *const articles[] = {"a", "an", "the", "this", "these", "some"};
     char copy[MAX_TEXT + 8];
     words w;
     normalise(text, copy);
@@ -439,6 +443,18 @@ vlp_status caption_from_sentence(const char *text, vlp_buf *out) {
     words_split(&w, copy, SPLIT_SENTENCE);
     if (w.count > 1 && in_list(articles, VLP_COUNT(articles), w.word[0])) words_remove(&w, 0);
     if (w.count > SENTENCE_WORDS) w.count = SENTENCE_WORDS;
+    return words_join(&w, out);
+}
+
+vlp_status caption_subject(const char *sentence, vlp_buf *out) {
+    static const char *const verbs[] = {"is",    "are",     "was",      "means",     "stands",
+                                        "carry", "carries", "lets",     "resembles", "can",
+                                        "has",   "last",    "contains", "this",      "you"};
+    words w;
+    words_split(&w, sentence, SPLIT_SENTENCE);
+    for (int i = 0; i < w.count; i++) {
+        if (in_list(verbs, VLP_COUNT(verbs), w.word[i])) w.count = i;
+    }
     return words_join(&w, out);
 }
 
@@ -490,13 +506,15 @@ bool caption_is_description(const char *text) {
     return w.count >= 2 && w.count <= SENTENCE_WORDS;
 }
 
+/* Whether a word may end here, with or without a plural s. */
+static bool ends_word(const char *p) {
+    if (*p == 's') p++;
+    return *p == '\0' || *p == ' ' || *p == ',';
+}
+
 bool caption_has_word(const char *caption, const char *word) {
-    size_t len = strlen(word);
     for (const char *p = strstr(caption, word); p; p = strstr(p + 1, word)) {
-        bool begins = p == caption || p[-1] == ' ';
-        bool ends = p[len] == '\0' || p[len] == ' ' ||
-                    (p[len] == 's' && (p[len + 1] == '\0' || p[len + 1] == ' '));
-        if (begins && ends) return true;
+        if ((p == caption || p[-1] == ' ') && ends_word(p + strlen(word))) return true;
     }
     return false;
 }

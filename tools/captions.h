@@ -24,6 +24,10 @@ vlp_status caption_from_stem(const char *stem, const char *author, vlp_buf *out)
 /* The first sentence of a description, without its leading article, at most 20 words. */
 vlp_status caption_from_sentence(const char *text, vlp_buf *out);
 
+/* What a cleaned sentence is about: the words before its verb, "candy cane" of "candy cane is a
+ * traditional christmas treat". The whole caption where there is no verb. */
+vlp_status caption_subject(const char *sentence, vlp_buf *out);
+
 /* English for a cleaned Italian or French caption; NULL when the glossary lacks it. */
 const char *caption_translate(const char *cleaned);
 

@@ -54,6 +54,7 @@ static const folder_rule rules[] = {
     {"plants/flowers", NULL, NULL, "flower", true},
     {"plants/trees", NULL, NULL, "tree", true},
     {"plants", NULL, NULL, "plant", true},
+    {"recreation/games/cards/cardbacks", "back of a playing card", NULL, NULL, false},
     {"recreation/games/cards/", NULL, NULL, NULL, false},
     {"recreation/games/chess", NULL, NULL, "chess", true},
     {"recreation/holiday/christmas", NULL, NULL, "christmas", true},
@@ -224,7 +225,8 @@ static vlp_status add_picture(const char *folder, const char *name, void *user) 
     }
     const folder_rule *rule = folder_rule_find(rules, VLP_COUNT(rules), name);
     VLP_TRY(main_caption(c, name));
-    VLP_TRY(folder_rule_apply(rule, &c->caption));
+    bool named = c->caption.len > 0 || (rule->pattern && !strstr(rule->pattern, "%s"));
+    if (named) VLP_TRY(folder_rule_apply(rule, &c->caption));
     VLP_TRY(corpus_caption(picture, c->caption.data));
     if (caption_is_description(c->text.description.data)) {
         VLP_TRY(caption_from_sentence(c->text.description.data, &c->other));

@@ -36,20 +36,48 @@ static const struct {
     uint32_t first, last;
     const char *family;
 } families[] = {
-    {0x1F550, 0x1F567, "clock"},    {0x1F311, 0x1F31E, "moon"},   {0x1F493, 0x1F49F, "heart"},
-    {0x1F5A4, 0x1F5A4, "heart"},    {0x2764, 0x2764, "heart"},    {0x2763, 0x2763, "heart"},
-    {0x2665, 0x2665, "heart"},      {0x1F4D2, 0x1F4DA, "book"},   {0x1F638, 0x1F640, "cat face"},
-    {0x1F431, 0x1F431, "cat face"}, {0x1F600, 0x1F637, "face"},   {0x1F641, 0x1F644, "face"},
-    {0x1F910, 0x1F917, "face"},     {0x1F920, 0x1F927, "face"},   {0x2639, 0x263A, "face"},
-    {0x1F446, 0x1F450, "hand"},     {0x1F44A, 0x1F44F, "hand"},   {0x261D, 0x261D, "hand"},
-    {0x270A, 0x270D, "hand"},       {0x1F590, 0x1F596, "hand"},   {0x1F918, 0x1F91E, "hand"},
-    {0x1F466, 0x1F469, "person"},   {0x1F474, 0x1F476, "person"}, {0x1F4E4, 0x1F4EA, "mailbox"},
-    {0x1F4EB, 0x1F4EE, "mailbox"},  {0x1F510, 0x1F513, "lock"},   {0x1F48F, 0x1F491, "couple"},
-    {0x1F46A, 0x1F46D, "family"},   {0x1F385, 0x1F385, "santa"},  {0x1F936, 0x1F936, "santa"},
-    {0x1F934, 0x1F934, "royal"},    {0x1F478, 0x1F478, "royal"},  {0x1F30D, 0x1F310, "globe"},
-    {0x1F324, 0x1F32B, "weather"},  {0x2600, 0x2604, "weather"},  {0x26C4, 0x26C8, "weather"},
-    {0x1F680, 0x1F680, "rocket"},   {0x1F687, 0x1F68A, "train"},  {0x1F682, 0x1F686, "train"},
-    {0x1F694, 0x1F699, "car"},      {0x1F693, 0x1F693, "car"},    {0x1F39E, 0x1F39F, "film"},
+    {0x1F550, 0x1F567, "clock"},        {0x1F311, 0x1F31E, "moon"},
+    {0x1F493, 0x1F49F, "heart"},        {0x1F5A4, 0x1F5A4, "heart"},
+    {0x2764, 0x2764, "heart"},          {0x2763, 0x2763, "heart"},
+    {0x2665, 0x2665, "heart"},          {0x1F4D2, 0x1F4DA, "book"},
+    {0x1F638, 0x1F640, "cat face"},     {0x1F431, 0x1F431, "cat face"},
+    {0x1F600, 0x1F637, "face"},         {0x1F641, 0x1F644, "face"},
+    {0x1F910, 0x1F917, "face"},         {0x1F920, 0x1F927, "face"},
+    {0x2639, 0x263A, "face"},           {0x1F446, 0x1F450, "hand"},
+    {0x1F44A, 0x1F44F, "hand"},         {0x261D, 0x261D, "hand"},
+    {0x270A, 0x270D, "hand"},           {0x1F590, 0x1F596, "hand"},
+    {0x1F918, 0x1F91E, "hand"},         {0x1F466, 0x1F469, "person"},
+    {0x1F474, 0x1F476, "person"},       {0x1F4E4, 0x1F4EA, "mailbox"},
+    {0x1F4EB, 0x1F4EE, "mailbox"},      {0x1F510, 0x1F513, "lock"},
+    {0x1F48F, 0x1F491, "couple"},       {0x1F46A, 0x1F46D, "family"},
+    {0x1F385, 0x1F385, "santa"},        {0x1F936, 0x1F936, "santa"},
+    {0x1F934, 0x1F934, "royal"},        {0x1F478, 0x1F478, "royal"},
+    {0x1F30D, 0x1F310, "globe"},        {0x1F324, 0x1F32B, "weather"},
+    {0x2600, 0x2604, "weather"},        {0x26C4, 0x26C8, "weather"},
+    {0x1F415, 0x1F415, "dog"},          {0x1F436, 0x1F436, "dog"},
+    {0x1F429, 0x1F429, "dog"},          {0x1F408, 0x1F408, "cat"},
+    {0x1F40E, 0x1F40E, "horse"},        {0x1F434, 0x1F434, "horse"},
+    {0x1F405, 0x1F405, "tiger"},        {0x1F42F, 0x1F42F, "tiger"},
+    {0x1F402, 0x1F404, "cow"},          {0x1F42E, 0x1F42E, "cow"},
+    {0x1F416, 0x1F417, "pig"},          {0x1F437, 0x1F437, "pig"},
+    {0x1F43D, 0x1F43D, "pig"},          {0x1F400, 0x1F401, "mouse"},
+    {0x1F42D, 0x1F42D, "mouse"},        {0x1F407, 0x1F407, "rabbit"},
+    {0x1F430, 0x1F430, "rabbit"},       {0x1F412, 0x1F412, "monkey"},
+    {0x1F435, 0x1F435, "monkey"},       {0x1F648, 0x1F64A, "monkey"},
+    {0x1F409, 0x1F409, "dragon"},       {0x1F432, 0x1F432, "dragon"},
+    {0x1F423, 0x1F425, "chick"},        {0x1F413, 0x1F414, "chicken"},
+    {0x1F40B, 0x1F40B, "whale"},        {0x1F433, 0x1F433, "whale"},
+    {0x1F42A, 0x1F42B, "camel"},        {0x1F3E0, 0x1F3E1, "house"},
+    {0x1F4F1, 0x1F4F2, "mobile phone"}, {0x1F4C8, 0x1F4CA, "chart"},
+    {0x1F4B9, 0x1F4B9, "chart"},        {0x2614, 0x2614, "umbrella"},
+    {0x26F1, 0x26F1, "umbrella"},       {0x1F302, 0x1F302, "umbrella"},
+    {0x2708, 0x2708, "airplane"},       {0x1F6EA, 0x1F6EC, "airplane"},
+    {0x1F6E9, 0x1F6E9, "airplane"},     {0x260E, 0x260E, "telephone"},
+    {0x1F4DE, 0x1F4DE, "telephone"},    {0x1F947, 0x1F949, "medal"},
+    {0x1F3C5, 0x1F3C5, "medal"},        {0x1F396, 0x1F396, "medal"},
+    {0x1F680, 0x1F680, "rocket"},       {0x1F687, 0x1F68A, "train"},
+    {0x1F682, 0x1F686, "train"},        {0x1F694, 0x1F699, "car"},
+    {0x1F693, 0x1F693, "car"},          {0x1F39E, 0x1F39F, "film"},
 };
 
 typedef struct {
@@ -186,17 +214,17 @@ static vlp_status make_captions(emoji *e, const sequence *s, corpus_picture *pic
     const char *name =
         vlp_json_string(find_key(e->names, s), "name", vlp_json_string(index, "name", ""));
     if (strncmp(name, "flag: ", 6) == 0) {
-        VLP_TRY(caption_from_title(name + 6, NULL, &e->unicode_name));
+        VLP_TRY(caption_from_sentence(name + 6, &e->unicode_name));
         vlp_buf_clear(&e->caption);
         VLP_TRY(vlp_buf_printf(&e->caption, "flag of %s", e->unicode_name.data));
         return corpus_caption(picture, e->caption.data);
     }
-    VLP_TRY(caption_from_title(name, NULL, &e->caption));
+    VLP_TRY(caption_from_sentence(name, &e->caption));
     VLP_TRY(corpus_caption(picture, e->caption.data));
     if (!e->noto) return VLP_OK; /* evaluation uses one caption */
     const char *other = vlp_json_string(index, "name", "");
     if (strlen(other) <= MAX_NAME && is_plain(s)) {
-        VLP_TRY(caption_from_title(other, NULL, &e->unicode_name));
+        VLP_TRY(caption_from_sentence(other, &e->unicode_name));
         VLP_TRY(corpus_caption(picture, e->unicode_name.data));
     }
     VLP_TRY(add_keywords(e, index));

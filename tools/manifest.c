@@ -82,14 +82,14 @@ static vlp_status write_manifest(const corpus_list *list, const char *folder, si
     return status;
 }
 
-static int count_of(const corpus_list *list, const char *source, const char *split,
-                    const char *skip, int *captions) {
+/* What the report counts: pictures of a split, or those left out for a reason. */
+static int count_of(const corpus_list *list, const char *source, const char *name, bool left_out,
+                    int *captions) {
     int n = 0;
     for (int i = 0; i < list->count; i++) {
         const corpus_picture *p = &list->item[i];
-        bool wanted = skip ? p->skip && strcmp(p->skip, skip) == 0
-                           : !p->skip && p->split && strcmp(p->split, split) == 0;
-        if (!wanted || strcmp(p->source, source) != 0) continue;
+        const char *value = left_out ? p->skip : p->skip ? NULL : p->split;
+        if (!value || strcmp(value, name) != 0 || strcmp(p->source, source) != 0) continue;
         n++;
         *captions += p->captions;
     }
@@ -114,10 +114,10 @@ static vlp_status report_counts(const corpus_list *list, vlp_buf *report) {
         VLP_TRY(vlp_buf_puts(report, sources[s]));
         for (size_t k = 0; k < VLP_COUNT(splits); k++)
             VLP_TRY(vlp_buf_printf(report, "\t%d",
-                                   count_of(list, sources[s], splits[k], NULL, &captions)));
+                                   count_of(list, sources[s], splits[k], false, &captions)));
         VLP_TRY(vlp_buf_printf(report, "\t%d\t", captions));
         for (size_t k = 0; k < VLP_COUNT(reasons); k++) {
-            int n = count_of(list, sources[s], NULL, reasons[k], &none);
+            int n = count_of(list, sources[s], reasons[k], true, &none);
             if (n) VLP_TRY(vlp_buf_printf(report, "%d %s; ", n, reasons[k]));
         }
         VLP_TRY(vlp_buf_puts(report, "\n"));

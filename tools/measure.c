@@ -5,12 +5,13 @@
 #include "core/file.h"
 #include "tools/picture.h"
 #include "vision/image.h"
+#include "vision/resize.h"
 #include "vision/thumbnail.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PIXELS = 16 * 1000 * 1000, MAX_FILE = 64 << 20, FLAT = 8 };
+enum { MAX_PIXELS = 16 * 1000 * 1000, MAX_FILE = 64 << 20, FLAT = 8, JPEG_QUALITY = 95 };
 
 /* Mean over the source box of each cell: image [h,w,3] u8 -> out [rows,cols,3] f64, 0..255. */
 static void box_means(const vlp_image *image, int rows, int cols, double *out) {
@@ -78,39 +79,63 @@ static void look(const vlp_image *image, corpus_picture *picture) {
     for (int i = 0; i < 48; i++) picture->tone[i] = (uint8_t)(tone[i] + 0.5);
 }
 
-/* folder/source/<content>.jpg */
-static vlp_status write_copy(const vlp_image *image, const char *folder, int side,
-                             corpus_picture *picture) {
-    char hex[33];
-    vlp_buf path = {0}, jpeg = {0};
-    vlp_status status = VLP_OK;
-    vlp_hash_hex(picture->content, hex);
-    VLP_TRY_DONE(vlp_buf_printf(&path, "%s/%s/%s.jpg", folder, picture->source, hex));
-    picture->image = vlp_strdup(path.data);
-    if (!picture->image) {
-        status = VLP_ERR_MEMORY;
-        goto done;
-    }
-    if (vlp_path_exists(path.data)) goto done;
-    VLP_TRY_DONE(vlp_thumbnail(image, side, &jpeg));
-    status = vlp_file_write(path.data, jpeg.data, jpeg.len);
-done:
-    vlp_buf_free(&path);
-    vlp_buf_free(&jpeg);
-    return status;
+/* What one thread decodes and shrinks with. */
+typedef struct {
+    vlp_image image, small;
+    vlp_resize_scratch scratch;
+    vlp_buf file, path, jpeg;
+} bench;
+
+static void bench_free(bench *b) {
+    vlp_image_free(&b->image);
+    vlp_image_free(&b->small);
+    vlp_resize_scratch_free(&b->scratch);
+    vlp_buf_free(&b->file);
+    vlp_buf_free(&b->path);
+    vlp_buf_free(&b->jpeg);
 }
 
-static vlp_status measure(corpus_picture *picture, const char *folder, int side, vlp_image *image,
-                          vlp_buf *file) {
+/* The image itself, or a copy with its longest side `side`. */
+static vlp_status shrink(bench *b, int side, const vlp_image **out) {
+    int longest = b->image.width > b->image.height ? b->image.width : b->image.height;
+    *out = &b->image;
+    if (longest <= side) return VLP_OK;
+    vlp_image_view view = vlp_image_view_of(&b->image);
+    vlp_resize_options options = {.filter = VLP_RESIZE_LANCZOS};
+    options.width = (int)((int64_t)b->image.width * side / longest);
+    options.height = (int)((int64_t)b->image.height * side / longest);
+    if (options.width < 1) options.width = 1;
+    if (options.height < 1) options.height = 1;
+    *out = &b->small;
+    return vlp_resize(&b->small, &view, &options, &b->scratch);
+}
+
+/* folder/source/<content>.jpg */
+static vlp_status write_copy(bench *b, const char *folder, int side, corpus_picture *picture) {
+    char hex[33];
+    const vlp_image *small;
+    vlp_hash_hex(picture->content, hex);
+    vlp_buf_clear(&b->path);
+    VLP_TRY(vlp_buf_printf(&b->path, "%s/%s/%s.jpg", folder, picture->source, hex));
+    picture->image = vlp_strdup(b->path.data);
+    if (!picture->image) return VLP_ERR_MEMORY;
+    if (vlp_path_exists(b->path.data)) return VLP_OK;
+    VLP_TRY(shrink(b, side, &small));
+    vlp_buf_clear(&b->jpeg);
+    VLP_TRY(vlp_image_encode_jpeg(small, JPEG_QUALITY, &b->jpeg));
+    return vlp_file_write(b->path.data, b->jpeg.data, b->jpeg.len);
+}
+
+static vlp_status measure(corpus_picture *picture, const char *folder, int side, bench *b) {
     vlp_image_header header;
     const uint8_t *data;
     vlp_decode_options options = vlp_decode_defaults;
     options.max_pixels = MAX_PIXELS;
     options.background = 0xFFFFFF;
-    vlp_buf_clear(file);
-    VLP_TRY(vlp_file_read(picture->file, MAX_FILE, file));
-    data = (const uint8_t *)file->data;
-    if (vlp_image_probe(&header, data, file->len) != VLP_OK) {
+    vlp_buf_clear(&b->file);
+    VLP_TRY(vlp_file_read(picture->file, MAX_FILE, &b->file));
+    data = (const uint8_t *)b->file.data;
+    if (vlp_image_probe(&header, data, b->file.len) != VLP_OK) {
         picture->skip = "not decodable";
         return VLP_OK;
     }
@@ -118,16 +143,16 @@ static vlp_status measure(corpus_picture *picture, const char *folder, int side,
         picture->skip = "above 16 megapixels";
         return VLP_OK;
     }
-    if (vlp_image_decode(image, data, file->len, &options) != VLP_OK) {
+    if (vlp_image_decode(&b->image, data, b->file.len, &options) != VLP_OK) {
         picture->skip = "not decodable";
         return VLP_OK;
     }
-    look(image, picture);
-    if (is_flat(image)) {
+    look(&b->image, picture);
+    if (is_flat(&b->image)) {
         picture->skip = "blank";
         return VLP_OK;
     }
-    return write_copy(image, folder, side, picture);
+    return write_copy(b, folder, side, picture);
 }
 
 static vlp_status make_folders(const corpus_list *list, const char *folder) {
@@ -150,12 +175,11 @@ vlp_status corpus_measure(corpus_list *list, const char *folder, int side) {
     char message[512] = "";
 #pragma omp parallel
     {
-        vlp_image image = {0};
-        vlp_buf file = {0};
+        bench b = {0};
 #pragma omp for schedule(dynamic, 16)
         for (int i = 0; i < list->count; i++) {
             if (list->item[i].skip) continue;
-            vlp_status status = measure(&list->item[i], folder, side, &image, &file);
+            vlp_status status = measure(&list->item[i], folder, side, &b);
             if (status == VLP_OK) continue;
 #pragma omp critical
             {
@@ -163,8 +187,7 @@ vlp_status corpus_measure(corpus_list *list, const char *folder, int side) {
                 snprintf(message, sizeof message, "%s", vlp_error());
             }
         }
-        vlp_image_free(&image);
-        vlp_buf_free(&file);
+        bench_free(&b);
     }
     return worst == VLP_OK ? VLP_OK : VLP_FAIL(worst, "%s", message);
 }

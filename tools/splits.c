@@ -149,17 +149,73 @@ static bool is_taken(const corpus_list *list, const int *held, int count, const 
     return false;
 }
 
-/* Takes groups in the shuffled order for test, then val; everything else trains. */
-static void hold_out(corpus_list *list, group_info **order, int count, int held_out, int *held) {
+/* Adds `sign` for each word of the group's captions; the table maps a word's hash to a count. */
+enum { WORD_SLOTS = 1 << 17 };
+
+static int *word_slot(int *table, const char *word, size_t len) {
+    vlp_hash hash = vlp_hash_bytes(word, len);
+    return &table[hash.low % WORD_SLOTS];
+}
+
+static void count_words(int *table, const corpus_picture *picture, int sign) {
+    for (int k = 0; k < picture->captions; k++) {
+        const char *p = picture->caption[k];
+        for (p += strspn(p, " ,"); *p; p += strspn(p, " ,")) {
+            size_t len = strcspn(p, " ,");
+            *word_slot(table, p, len) += sign;
+            p += len;
+        }
+    }
+}
+
+/* Whether the trained captions have every word of the picture's caption. */
+static bool words_are_trained(int *table, const corpus_picture *picture) {
+    const char *p = picture->caption[0];
+    for (p += strspn(p, " ,"); *p; p += strspn(p, " ,")) {
+        size_t len = strcspn(p, " ,");
+        if (*word_slot(table, p, len) <= 0) return false;
+        p += len;
+    }
+    return true;
+}
+
+static void count_group(corpus_list *list, int *table, int root, int sign) {
+    for (int i = root; i < list->count; i++) { /* a root is its group's smallest index */
+        if (is_live(&list->item[i]) && root_of(list, i) == root)
+            count_words(table, &list->item[i], sign);
+    }
+}
+
+/* Takes groups in the shuffled order for test, then val; everything else trains. A drawing is held
+ * out only while training keeps each word of its caption, and of those held out before it. */
+static vlp_status hold_out(corpus_list *list, group_info **order, int count, int held_out,
+                           int *held) {
     int taken = 0;
+    int *table = vlp_alloc_zero(WORD_SLOTS, sizeof *table);
+    if (!table) return VLP_ERR_MEMORY;
+    for (int i = 0; i < list->count; i++) {
+        const corpus_picture *p = &list->item[i];
+        if (is_live(p) && !(p->split && strcmp(p->split, "test") == 0)) count_words(table, p, 1);
+    }
     for (int i = 0; i < count && taken < 2 * held_out; i++) {
         corpus_picture *picture = &list->item[order[i]->first];
-        if (is_taken(list, held, taken, picture->caption[0])) continue;
+        int root = root_of(list, order[i]->first);
+        bool fits = !is_taken(list, held, taken, picture->caption[0]);
+        count_group(list, table, root, -1);
+        fits = fits && words_are_trained(table, picture);
+        for (int k = 0; k < taken && fits; k++)
+            fits = words_are_trained(table, &list->item[held[k]]);
+        if (!fits) {
+            count_group(list, table, root, 1);
+            continue;
+        }
         held[taken] = order[i]->first;
         picture->split = taken < held_out ? "test" : "val";
         while (picture->captions > 1) vlp_free(picture->caption[--picture->captions]);
         taken++;
     }
+    vlp_free(table);
+    return VLP_OK;
 }
 
 static void settle(corpus_list *list, const int *held, int count, corpus_split_counts *counts) {
@@ -209,7 +265,7 @@ vlp_status corpus_split(corpus_list *list, int held_out, corpus_split_counts *co
     }
     qsort(candidates, (size_t)counts->candidates, sizeof *candidates, by_draw);
     for (int i = 0; i < 2 * held_out; i++) held[i] = -1;
-    hold_out(list, candidates, counts->candidates, held_out, held);
+    VLP_TRY_DONE(hold_out(list, candidates, counts->candidates, held_out, held));
     settle(list, held, 2 * held_out, counts);
     status = VLP_OK;
 done:

@@ -71,12 +71,12 @@ static const folder_rule drawing_rules[] = {
 
 typedef struct {
     corpus_list *list;
-    vlp_buf path, text, folder, stem, caption, other, series;
+    vlp_buf path, text, folder, stem, sentence, caption, other, series;
 } stamps;
 
 static void stamps_free(stamps *s) {
-    vlp_buf *buffers[] = {&s->path,    &s->text,  &s->folder, &s->stem,
-                          &s->caption, &s->other, &s->series};
+    vlp_buf *buffers[] = {&s->path,     &s->text,    &s->folder, &s->stem,
+                          &s->sentence, &s->caption, &s->other,  &s->series};
     for (size_t i = 0; i < VLP_COUNT(buffers); i++) vlp_buf_free(buffers[i]);
 }
 
@@ -109,16 +109,15 @@ static vlp_status add_stamp(const char *folder, const char *name, void *user) {
     VLP_TRY(corpus_add(s->list, s->path.data, "tuxpaint-stamps", s->series.data, &picture));
     VLP_TRY(folder_parts(name, &s->folder, &s->stem));
     VLP_TRY(read_sentence(s, picture->file));
+    vlp_buf_clear(&s->sentence);
+    VLP_TRY(vlp_buf_puts(&s->sentence, ""));
     const folder_rule *rule = folder_rule_find(stamp_rules, VLP_COUNT(stamp_rules), name);
-    VLP_TRY(caption_from_stem(s->stem.data, NULL, &s->other));
-    if (is_remark(s->text.data)) {
-        vlp_buf_clear(&s->caption);
-        VLP_TRY(vlp_buf_puts(&s->caption, s->other.data));
-    } else {
-        VLP_TRY(caption_from_sentence(s->text.data, &s->caption));
-    }
+    if (!is_remark(s->text.data)) VLP_TRY(caption_from_sentence(s->text.data, &s->sentence));
+    VLP_TRY(caption_subject(s->sentence.data, &s->caption));
+    if (s->caption.len == 0) VLP_TRY(caption_from_stem(s->stem.data, NULL, &s->caption));
     VLP_TRY(folder_rule_apply(rule, &s->caption));
     VLP_TRY(corpus_caption(picture, s->caption.data));
+    VLP_TRY(corpus_caption(picture, s->sentence.data));
     VLP_TRY(folder_rule_category(rule, s->caption.data, &s->other));
     VLP_TRY(corpus_caption(picture, s->other.data));
     picture->eligible = rule->held_out;
