@@ -58,8 +58,9 @@ static const char *const collections[] = {
 
 /* Words that never describe a picture. */
 static const char *const junk[] = {
-    "svg", "md",   "clipart", "cliparts", "rpswb", "ganson", "aj",   "bwh", "zazou",
-    "bb",  "anon", "r",       "v",        "al",    "bitmap", "aiga", "1m",  "lodahl",
+    "svg", "md",    "clipart", "cliparts", "rpswb",       "ganson", "aj",
+    "bwh", "zazou", "bb",      "anon",     "openclipart", "v0",     "r",
+    "v",   "al",    "bitmap",  "aiga",     "1m",          "lodahl",
 };
 
 /* Spelling and abbreviations, a word each; the right side may be several words. */
@@ -130,6 +131,72 @@ static const struct {
     {"butterflys", "butterflies"},
     {"flipchart", "flip chart"},
     {"folderopen", "open folder"},
+    {"lightbulb", "light bulb"},
+    {"notlit", "not lit"},
+    {"brightlit", "bright lit"},
+    {"paperclip", "paper clip"},
+    {"teddybear", "teddy bear"},
+    {"tophat", "top hat"},
+    {"palmtree", "palm tree"},
+    {"redcar", "red car"},
+    {"sportcar", "sports car"},
+    {"piggybank", "piggy bank"},
+    {"floppydisk", "floppy disk"},
+    {"sandglass", "hourglass"},
+    {"fullmoon", "full moon"},
+    {"moonphases", "moon phases"},
+    {"waxingcrescent", "waxing crescent moon"},
+    {"waninggibbous", "waning gibbous moon"},
+    {"waxinggibbous", "waxing gibbous moon"},
+    {"waningcrescent", "waning crescent moon"},
+    {"firstquarter", "first quarter moon"},
+    {"lastquarter", "last quarter moon"},
+    {"nomoon", "new moon"},
+    {"firestation", "fire station"},
+    {"laserprinter", "laser printer"},
+    {"magnificator", "magnifying glass"},
+    {"magnifing", "magnifying"},
+    {"saphire", "sapphire"},
+    {"ballon", "balloon"},
+    {"ballons", "balloons"},
+    {"scrathing", "scratching"},
+    {"vegitables", "vegetables"},
+    {"onelette", "omelette"},
+    {"celebirty", "celebrity"},
+    {"cacuts", "cactus"},
+    {"flowerandpot", "flower and pot"},
+    {"funnyflower", "funny flower"},
+    {"pettle", "petal"},
+    {"mallot", "mallet"},
+    {"stappler", "stapler"},
+    {"africandrum", "african drum"},
+    {"boombox", "boom box"},
+    {"icecube", "ice cube"},
+    {"meatgrinder", "meat grinder"},
+    {"corndog", "corn dog"},
+    {"fruitcollection", "fruit collection"},
+    {"longsword", "long sword"},
+    {"ninjastar", "ninja star"},
+    {"lightsabers", "light sabers"},
+    {"hedgeshear", "hedge shears"},
+    {"leafrake", "leaf rake"},
+    {"bowsaw", "bow saw"},
+    {"arrowright", "arrow right"},
+    {"nosmoke", "no smoking"},
+    {"keyring", "key ring"},
+    {"logaritmic", "logarithmic"},
+    {"manuscriot", "manuscript"},
+    {"volleball", "volleyball"},
+    {"mulit", "multi"},
+    {"harddisk", "hard disk"},
+    {"gradma", "grandma"},
+    {"saxowoman", "saxophone woman"},
+    {"sunwheel", "sun wheel"},
+    {"smartcard", "smart card"},
+    {"filmphoto", "film"},
+    {"texturelegno", "wood texture"},
+    {"checkmark", "check mark"},
+    {"simbol", "symbol"},
     {"contexthelp", "context help"},
     {"fullscreen", "full screen"},
     {"svgs", ""},
@@ -259,7 +326,10 @@ static void blank_remarks(char *text, bool all) {
 /* Whether the character at i begins a new word although it stands beside letters. */
 static bool breaks(const char *text, size_t start, size_t i, split_kind kind) {
     unsigned char before = (unsigned char)text[i - 1], c = (unsigned char)text[i];
-    if (isdigit(c) && is_letter(before)) return i - start >= 3; /* "baloon2", but not "mp3" */
+    if (isdigit(c) && is_letter(before)) { /* "baloon2" and "up1", but not "mp3" */
+        bool word = strncmp(text + start, "in", 2) == 0 || strncmp(text + start, "up", 2) == 0;
+        return i - start >= 3 || (i - start == 2 && word);
+    }
     return kind == SPLIT_STEM && isupper(c) && islower(before); /* camelCase */
 }
 
@@ -303,6 +373,9 @@ static bool is_numbering(const char *text) {
 /* Numbers that only count variants: at the end, or with a leading zero. */
 static void drop_numbering(words *w) {
     while (w->count > 1 && is_numbering(w->word[w->count - 1])) w->count--;
+    int last = w->count - 1;
+    bool pattern = last > 1 && strcmp(w->word[last], "pattern") == 0;
+    if (pattern && is_numbering(w->word[last - 1])) words_remove(w, last - 1);
     for (int i = w->count - 1; i >= 0 && w->count > 1; i--) {
         if (is_numbering(w->word[i]) && w->word[i][0] == '0') words_remove(w, i);
     }

@@ -186,15 +186,6 @@ static vlp_status playing_card(const clipart *c, vlp_buf *out) {
     return VLP_OK;
 }
 
-static bool writes_other_language(const char *author) {
-    static const char *const authors[] = {"Rollandin", "GUILLOU", "Jean-Victor", "arago",  "Arjen",
-                                          "Cedric",    "Mauro",   "Ezechiele",   "Boitel", "mo"};
-    for (size_t i = 0; i < VLP_COUNT(authors); i++) {
-        if (strstr(author, authors[i])) return true;
-    }
-    return false;
-}
-
 static vlp_status main_caption(clipart *c, const char *name) {
     const char *title = c->text.title.data, *author = c->text.author.data;
     if (strncmp(name, "recreation/games/cards/", 23) == 0) {
@@ -205,7 +196,7 @@ static vlp_status main_caption(clipart *c, const char *name) {
     if (!collection) VLP_TRY(caption_from_title(title, author, &c->caption));
     if (collection || c->caption.len < 2)
         VLP_TRY(caption_from_stem(c->stem.data, author, &c->caption));
-    const char *english = writes_other_language(author) ? caption_translate(c->caption.data) : NULL;
+    const char *english = caption_translate(c->caption.data);
     if (english) {
         vlp_buf_clear(&c->caption);
         VLP_TRY(vlp_buf_puts(&c->caption, english));
