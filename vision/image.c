@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+enum { MAX_SIDE = 1 << 20 }; /* a million by one: resizing it would need gigabytes of weights */
+
 const vlp_decode_options vlp_decode_defaults = {
     .max_pixels = 178956970, /* PIL's decompression bomb limit */
     .min_side = 0,
@@ -36,6 +38,9 @@ void vlp_image_free(vlp_image *image) {
 
 vlp_status vlp_image_check_limit(int64_t width, int64_t height, int64_t max_pixels) {
     int64_t limit = max_pixels > 0 ? max_pixels : vlp_decode_defaults.max_pixels;
+    if (width > MAX_SIDE || height > MAX_SIDE)
+        return VLP_FAIL(VLP_ERR_LIMIT, "has %lld x %lld pixels, above the limit of %d a side",
+                        (long long)width, (long long)height, MAX_SIDE);
     if (width * height <= limit) return VLP_OK;
     return VLP_FAIL(VLP_ERR_LIMIT, "has %lld x %lld pixels, above the limit of %lld in all",
                     (long long)width, (long long)height, (long long)limit);
