@@ -8,14 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static vlp_status io_error(const char *doing, const char *path)
-{
+static vlp_status io_error(const char *doing, const char *path) {
     vlp_status code = errno == ENOENT ? VLP_ERR_NOT_FOUND : VLP_ERR_IO;
     return VLP_FAIL(code, "cannot %s %s: %s", doing, path, strerror(errno));
 }
 
-static vlp_status open_regular(const char *path, int *fd, size_t *size)
-{
+static vlp_status open_regular(const char *path, int *fd, size_t *size) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0) return io_error("open", path);
     struct stat st;
@@ -32,8 +30,7 @@ static vlp_status open_regular(const char *path, int *fd, size_t *size)
     return VLP_OK;
 }
 
-static vlp_status read_all(int fd, const char *path, size_t size, vlp_buf *buf)
-{
+static vlp_status read_all(int fd, const char *path, size_t size, vlp_buf *buf) {
     VLP_TRY(vlp_buf_reserve(buf, size));
     size_t got = 0;
     while (got < size) {
@@ -48,8 +45,7 @@ static vlp_status read_all(int fd, const char *path, size_t size, vlp_buf *buf)
     return VLP_OK;
 }
 
-vlp_status vlp_file_read(const char *path, size_t max_bytes, vlp_buf *buf)
-{
+vlp_status vlp_file_read(const char *path, size_t max_bytes, vlp_buf *buf) {
     int fd;
     size_t size;
     VLP_TRY(open_regular(path, &fd, &size));
@@ -61,8 +57,7 @@ vlp_status vlp_file_read(const char *path, size_t max_bytes, vlp_buf *buf)
     return status;
 }
 
-vlp_status vlp_map_open(vlp_map *map, const char *path)
-{
+vlp_status vlp_map_open(vlp_map *map, const char *path) {
     *map = (vlp_map){0};
     int fd;
     size_t size;
@@ -79,21 +74,18 @@ vlp_status vlp_map_open(vlp_map *map, const char *path)
     return status;
 }
 
-void vlp_map_close(vlp_map *map)
-{
+void vlp_map_close(vlp_map *map) {
     if (map->data) munmap((void *)(uintptr_t)map->data, map->len);
     *map = (vlp_map){0};
 }
 
-static void writer_free(vlp_writer *writer)
-{
+static void writer_free(vlp_writer *writer) {
     vlp_free(writer->path);
     vlp_free(writer->temporary);
     *writer = (vlp_writer){0};
 }
 
-vlp_status vlp_writer_open(vlp_writer *writer, const char *path)
-{
+vlp_status vlp_writer_open(vlp_writer *writer, const char *path) {
     *writer = (vlp_writer){0};
     vlp_buf temporary = {0};
     VLP_TRY(vlp_buf_printf(&temporary, "%s.tmp", path));
@@ -112,22 +104,19 @@ vlp_status vlp_writer_open(vlp_writer *writer, const char *path)
     return VLP_OK;
 }
 
-vlp_status vlp_writer_write(vlp_writer *writer, const void *data, size_t len)
-{
+vlp_status vlp_writer_write(vlp_writer *writer, const void *data, size_t len) {
     if (len && fwrite(data, 1, len, writer->file) != len)
         return io_error("write", writer->temporary);
     return VLP_OK;
 }
 
-void vlp_writer_abandon(vlp_writer *writer)
-{
+void vlp_writer_abandon(vlp_writer *writer) {
     if (writer->file) fclose(writer->file);
     if (writer->temporary) unlink(writer->temporary);
     writer_free(writer);
 }
 
-static void sync_folder_of(const char *path)
-{
+static void sync_folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? vlp_strndup(path, (size_t)(slash - path) + 1) : vlp_strdup(".");
     int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -138,8 +127,7 @@ static void sync_folder_of(const char *path)
     vlp_free(folder);
 }
 
-vlp_status vlp_writer_commit(vlp_writer *writer)
-{
+vlp_status vlp_writer_commit(vlp_writer *writer) {
     vlp_status status = VLP_OK;
     int ok = fflush(writer->file) == 0 && fsync(fileno((FILE *)writer->file)) == 0;
     if (!ok) status = io_error("write", writer->temporary);
@@ -157,8 +145,7 @@ vlp_status vlp_writer_commit(vlp_writer *writer)
     return VLP_OK;
 }
 
-vlp_status vlp_file_write(const char *path, const void *data, size_t len)
-{
+vlp_status vlp_file_write(const char *path, const void *data, size_t len) {
     vlp_writer writer;
     VLP_TRY(vlp_writer_open(&writer, path));
     vlp_status status = vlp_writer_write(&writer, data, len);
@@ -169,19 +156,16 @@ vlp_status vlp_file_write(const char *path, const void *data, size_t len)
     return vlp_writer_commit(&writer);
 }
 
-bool vlp_path_exists(const char *path)
-{
+bool vlp_path_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
-bool vlp_is_folder(const char *path)
-{
+bool vlp_is_folder(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-vlp_status vlp_make_folder(const char *path)
-{
+vlp_status vlp_make_folder(const char *path) {
     char *copy = vlp_strdup(path);
     if (!copy) return VLP_ERR_MEMORY;
     vlp_status status = VLP_OK;
@@ -198,8 +182,7 @@ vlp_status vlp_make_folder(const char *path)
     return status;
 }
 
-vlp_status vlp_path_join(vlp_buf *buf, const char *folder, const char *name)
-{
+vlp_status vlp_path_join(vlp_buf *buf, const char *folder, const char *name) {
     vlp_buf_clear(buf);
     if (name[0] == '/' || folder[0] == '\0') return vlp_buf_puts(buf, name);
     size_t n = strlen(folder);

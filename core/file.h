@@ -1,4 +1,5 @@
-/* Whole files: read, map, write atomically (temporary beside, fsync, rename), and the folder fsync. */
+/* Whole files: read, map, write atomically (temporary beside, fsync, rename), and the folder fsync.
+ */
 #ifndef VLP_CORE_FILE_H
 #define VLP_CORE_FILE_H
 

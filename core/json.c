@@ -6,17 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-vlp_status vlp_json_parse(vlp_json **out, const char *text, size_t len, const char *where)
-{
+vlp_status vlp_json_parse(vlp_json **out, const char *text, size_t len, const char *where) {
     json_error_t error;
     *out = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (*out) return VLP_OK;
-    return VLP_FAIL(VLP_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", where, error.line,
-                    error.column, error.text);
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", where, error.line, error.column,
+                    error.text);
 }
 
-vlp_status vlp_json_load(vlp_json **out, const char *path)
-{
+vlp_status vlp_json_load(vlp_json **out, const char *path) {
     *out = NULL;
     vlp_buf text = {0};
     vlp_status status = vlp_file_read(path, 0, &text);
@@ -25,53 +23,43 @@ vlp_status vlp_json_load(vlp_json **out, const char *path)
     return status;
 }
 
-void vlp_json_free(vlp_json *value)
-{
+void vlp_json_free(vlp_json *value) {
     json_decref(value);
 }
 
-bool vlp_json_is_object(const vlp_json *value)
-{
+bool vlp_json_is_object(const vlp_json *value) {
     return json_is_object(value);
 }
 
-bool vlp_json_is_array(const vlp_json *value)
-{
+bool vlp_json_is_array(const vlp_json *value) {
     return json_is_array(value);
 }
 
-bool vlp_json_is_string(const vlp_json *value)
-{
+bool vlp_json_is_string(const vlp_json *value) {
     return json_is_string(value);
 }
 
-bool vlp_json_is_number(const vlp_json *value)
-{
+bool vlp_json_is_number(const vlp_json *value) {
     return json_is_number(value);
 }
 
-bool vlp_json_is_integer(const vlp_json *value)
-{
+bool vlp_json_is_integer(const vlp_json *value) {
     return json_is_integer(value);
 }
 
-bool vlp_json_is_bool(const vlp_json *value)
-{
+bool vlp_json_is_bool(const vlp_json *value) {
     return json_is_boolean(value);
 }
 
-bool vlp_json_is_null(const vlp_json *value)
-{
+bool vlp_json_is_null(const vlp_json *value) {
     return json_is_null(value);
 }
 
-vlp_json *vlp_json_key(const vlp_json *object, const char *key)
-{
+vlp_json *vlp_json_key(const vlp_json *object, const char *key) {
     return json_object_get(object, key);
 }
 
-vlp_json *vlp_json_get(const vlp_json *object, const char *path)
-{
+vlp_json *vlp_json_get(const vlp_json *object, const char *path) {
     const char *dot;
     while (object && (dot = strchr(path, '.'))) {
         char key[256];
@@ -85,94 +73,77 @@ vlp_json *vlp_json_get(const vlp_json *object, const char *path)
     return json_object_get(object, path);
 }
 
-size_t vlp_json_len(const vlp_json *array)
-{
+size_t vlp_json_len(const vlp_json *array) {
     return json_array_size(array);
 }
 
-vlp_json *vlp_json_at(const vlp_json *array, size_t index)
-{
+vlp_json *vlp_json_at(const vlp_json *array, size_t index) {
     return json_array_get(array, index);
 }
 
-const char *vlp_json_as_string(const vlp_json *value)
-{
+const char *vlp_json_as_string(const vlp_json *value) {
     return json_is_string(value) ? json_string_value(value) : "";
 }
 
-int64_t vlp_json_as_int(const vlp_json *value)
-{
+int64_t vlp_json_as_int(const vlp_json *value) {
     return json_is_integer(value) ? (int64_t)json_integer_value(value)
                                   : (int64_t)json_number_value(value);
 }
 
-double vlp_json_as_double(const vlp_json *value)
-{
+double vlp_json_as_double(const vlp_json *value) {
     return json_number_value(value);
 }
 
-bool vlp_json_as_bool(const vlp_json *value)
-{
+bool vlp_json_as_bool(const vlp_json *value) {
     return json_is_true(value);
 }
 
-const char *vlp_json_string(const vlp_json *object, const char *path, const char *fallback)
-{
+const char *vlp_json_string(const vlp_json *object, const char *path, const char *fallback) {
     const vlp_json *value = vlp_json_get(object, path);
     return json_is_string(value) ? json_string_value(value) : fallback;
 }
 
-int64_t vlp_json_int(const vlp_json *object, const char *path, int64_t fallback)
-{
+int64_t vlp_json_int(const vlp_json *object, const char *path, int64_t fallback) {
     const vlp_json *value = vlp_json_get(object, path);
     return json_is_number(value) ? vlp_json_as_int(value) : fallback;
 }
 
-double vlp_json_double(const vlp_json *object, const char *path, double fallback)
-{
+double vlp_json_double(const vlp_json *object, const char *path, double fallback) {
     const vlp_json *value = vlp_json_get(object, path);
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-bool vlp_json_bool(const vlp_json *object, const char *path, bool fallback)
-{
+bool vlp_json_bool(const vlp_json *object, const char *path, bool fallback) {
     const vlp_json *value = vlp_json_get(object, path);
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
-void *vlp_json_first(const vlp_json *object)
-{
+void *vlp_json_first(const vlp_json *object) {
     return json_object_iter((json_t *)(uintptr_t)object);
 }
 
-void *vlp_json_next(const vlp_json *object, void *iter)
-{
+void *vlp_json_next(const vlp_json *object, void *iter) {
     return json_object_iter_next((json_t *)(uintptr_t)object, iter);
 }
 
-const char *vlp_json_iter_key(void *iter)
-{
+const char *vlp_json_iter_key(void *iter) {
     return json_object_iter_key(iter);
 }
 
-vlp_json *vlp_json_iter_value(void *iter)
-{
+vlp_json *vlp_json_iter_value(void *iter) {
     return json_object_iter_value(iter);
 }
 
-vlp_json *vlp_json_new_object(void)
-{
+vlp_json *vlp_json_new_object(void) {
     return json_object();
 }
 
-vlp_json *vlp_json_new_array(void)
-{
+vlp_json *vlp_json_new_array(void) {
     return json_array();
 }
 
 /* The length of the well-formed UTF-8 sequence at s, or 0. */
-static size_t utf8_sequence(const unsigned char *s)
-{
+static size_t utf8_sequence(const unsigned char *s) {
     if (s[0] < 0x80) return 1;
     size_t n = s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : 4;
     if (s[0] < 0xC2 || s[0] > 0xF4) return 0;
@@ -183,8 +154,7 @@ static size_t utf8_sequence(const unsigned char *s)
     return n;
 }
 
-vlp_json *vlp_json_new_string(const char *text)
-{
+vlp_json *vlp_json_new_string(const char *text) {
     json_t *value = json_string(text);
     if (value) return value;
     vlp_buf clean = {0};
@@ -199,77 +169,72 @@ vlp_json *vlp_json_new_string(const char *text)
     return value;
 }
 
-vlp_json *vlp_json_new_int(int64_t value)
-{
+vlp_json *vlp_json_new_int(int64_t value) {
     return json_integer(value);
 }
 
-vlp_json *vlp_json_new_double(double value)
-{
+vlp_json *vlp_json_new_double(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-vlp_json *vlp_json_new_bool(bool value)
-{
+vlp_json *vlp_json_new_bool(bool value) {
     return json_boolean(value);
 }
 
-vlp_json *vlp_json_copy(const vlp_json *value)
-{
+vlp_json *vlp_json_copy(const vlp_json *value) {
     return json_deep_copy(value);
 }
 
-void vlp_json_set(vlp_json *object, const char *key, vlp_json *value)
-{
+void vlp_json_set(vlp_json *object, const char *key, vlp_json *value) {
     json_object_set_new(object, key, value);
 }
 
-void vlp_json_set_string(vlp_json *object, const char *key, const char *text)
-{
+void vlp_json_set_string(vlp_json *object, const char *key, const char *text) {
     vlp_json_set(object, key, vlp_json_new_string(text));
 }
 
-void vlp_json_set_int(vlp_json *object, const char *key, int64_t value)
-{
+void vlp_json_set_int(vlp_json *object, const char *key, int64_t value) {
     vlp_json_set(object, key, vlp_json_new_int(value));
 }
 
-void vlp_json_set_double(vlp_json *object, const char *key, double value)
-{
+void vlp_json_set_double(vlp_json *object, const char *key, double value) {
     vlp_json_set(object, key, vlp_json_new_double(value));
 }
 
-void vlp_json_set_bool(vlp_json *object, const char *key, bool value)
-{
+void vlp_json_set_bool(vlp_json *object, const char *key, bool value) {
     vlp_json_set(object, key, vlp_json_new_bool(value));
 }
 
-void vlp_json_append(vlp_json *array, vlp_json *value)
-{
+void vlp_json_append(vlp_json *array, vlp_json *value) {
     json_array_append_new(array, value);
 }
 
-void vlp_json_remove(vlp_json *object, const char *key)
-{
+void vlp_json_remove(vlp_json *object, const char *key) {
     json_object_del(object, key);
 }
 
-static int append_text(const char *text, size_t len, void *user)
-{
-    return vlp_buf_append(user, text, len) == VLP_OK ? 0 : -1;
+/* jansson ignores a callback's failure for keys, so the failure is kept here. */
+typedef struct {
+    vlp_buf *buf;
+    vlp_status status;
+} dump_state;
+
+static int append_text(const char *text, size_t len, void *user) {
+    dump_state *state = user;
+    if (state->status == VLP_OK) state->status = vlp_buf_append(state->buf, text, len);
+    return state->status == VLP_OK ? 0 : -1;
 }
 
-vlp_status vlp_json_dump(const vlp_json *value, int indent, vlp_buf *buf)
-{
+vlp_status vlp_json_dump(const vlp_json *value, int indent, vlp_buf *buf) {
     size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(9) |
                    (indent ? (size_t)JSON_INDENT((size_t)indent) : JSON_COMPACT);
-    if (!value || json_dump_callback(value, append_text, buf, flags) != 0)
+    dump_state state = {buf, VLP_OK};
+    if (!value || json_dump_callback(value, append_text, &state, flags) != 0 || state.status)
         return VLP_FAIL(VLP_ERR_MEMORY, "out of memory while writing JSON");
     return VLP_OK;
 }
 
-vlp_status vlp_json_save(const vlp_json *value, const char *path)
-{
+vlp_status vlp_json_save(const vlp_json *value, const char *path) {
     vlp_buf text = {0};
     vlp_status status = vlp_json_dump(value, 2, &text);
     if (status == VLP_OK) status = vlp_buf_puts(&text, "\n");

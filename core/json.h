@@ -26,7 +26,8 @@ bool vlp_json_is_integer(const vlp_json *value);
 bool vlp_json_is_bool(const vlp_json *value);
 bool vlp_json_is_null(const vlp_json *value);
 
-/* Looking up. `path` is "a.b.c" through nested objects; NULL when absent (or when object is NULL). */
+/* Looking up. `path` is "a.b.c" through nested objects; NULL when absent (or when object is NULL).
+ */
 vlp_json *vlp_json_get(const vlp_json *object, const char *path);
 vlp_json *vlp_json_key(const vlp_json *object, const char *key); /* one key, dots are literal */
 size_t vlp_json_len(const vlp_json *array);                      /* 0 for what is not an array */

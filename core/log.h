@@ -1,4 +1,5 @@
-/* Messages for people. The library never prints: it hands lines to the sink that the program set. */
+/* Messages for people. The library never prints: it hands lines to the sink that the program set.
+ */
 #ifndef VLP_CORE_LOG_H
 #define VLP_CORE_LOG_H
 

@@ -9,46 +9,38 @@
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at;
 
-int64_t vlp_alloc_count(void)
-{
+int64_t vlp_alloc_count(void) {
     return atomic_load(&allocations);
 }
 
-void vlp_alloc_fail_at(int64_t n)
-{
+void vlp_alloc_fail_at(int64_t n) {
     atomic_store(&fail_at, n);
 }
 
-static int may_allocate(void)
-{
+static int may_allocate(void) {
     atomic_fetch_add(&allocations, 1);
     return atomic_load(&fail_at) == 0 || atomic_fetch_sub(&fail_at, 1) != 1;
 }
 
-static void *checked(void *pointer, size_t bytes)
-{
+static void *checked(void *pointer, size_t bytes) {
     if (!pointer) VLP_FAIL(VLP_ERR_MEMORY, "out of memory: %zu bytes wanted", bytes);
     return pointer;
 }
 
-void *vlp_alloc(size_t bytes)
-{
+void *vlp_alloc(size_t bytes) {
     return checked(may_allocate() ? malloc(bytes ? bytes : 1) : NULL, bytes);
 }
 
-void *vlp_alloc_zero(size_t count, size_t size)
-{
+void *vlp_alloc_zero(size_t count, size_t size) {
     return checked(may_allocate() ? calloc(count ? count : 1, size ? size : 1) : NULL,
                    count * size);
 }
 
-void *vlp_realloc(void *pointer, size_t bytes)
-{
+void *vlp_realloc(void *pointer, size_t bytes) {
     return checked(may_allocate() ? realloc(pointer, bytes ? bytes : 1) : NULL, bytes);
 }
 
-char *vlp_strndup(const char *text, size_t bytes)
-{
+char *vlp_strndup(const char *text, size_t bytes) {
     char *copy = vlp_alloc(bytes + 1);
     if (!copy) return NULL;
     memcpy(copy, text, bytes);
@@ -56,18 +48,15 @@ char *vlp_strndup(const char *text, size_t bytes)
     return copy;
 }
 
-char *vlp_strdup(const char *text)
-{
+char *vlp_strdup(const char *text) {
     return vlp_strndup(text, strlen(text));
 }
 
-void vlp_free(void *pointer)
-{
+void vlp_free(void *pointer) {
     free(pointer);
 }
 
-vlp_status vlp_buf_reserve(vlp_buf *buf, size_t extra)
-{
+vlp_status vlp_buf_reserve(vlp_buf *buf, size_t extra) {
     if (extra > SIZE_MAX / 2 - buf->len - 1)
         return VLP_FAIL(VLP_ERR_MEMORY, "out of memory: %zu bytes wanted", extra);
     size_t need = buf->len + extra + 1;
@@ -80,8 +69,7 @@ vlp_status vlp_buf_reserve(vlp_buf *buf, size_t extra)
     return VLP_OK;
 }
 
-vlp_status vlp_buf_append(vlp_buf *buf, const void *data, size_t len)
-{
+vlp_status vlp_buf_append(vlp_buf *buf, const void *data, size_t len) {
     VLP_TRY(vlp_buf_reserve(buf, len));
     if (len) memcpy(buf->data + buf->len, data, len);
     buf->len += len;
@@ -89,13 +77,11 @@ vlp_status vlp_buf_append(vlp_buf *buf, const void *data, size_t len)
     return VLP_OK;
 }
 
-vlp_status vlp_buf_puts(vlp_buf *buf, const char *text)
-{
+vlp_status vlp_buf_puts(vlp_buf *buf, const char *text) {
     return vlp_buf_append(buf, text, strlen(text));
 }
 
-vlp_status vlp_buf_printf(vlp_buf *buf, const char *format, ...)
-{
+vlp_status vlp_buf_printf(vlp_buf *buf, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(NULL, 0, format, args);
@@ -109,14 +95,12 @@ vlp_status vlp_buf_printf(vlp_buf *buf, const char *format, ...)
     return VLP_OK;
 }
 
-void vlp_buf_clear(vlp_buf *buf)
-{
+void vlp_buf_clear(vlp_buf *buf) {
     buf->len = 0;
     if (buf->data) buf->data[0] = '\0';
 }
 
-void vlp_buf_free(vlp_buf *buf)
-{
+void vlp_buf_free(vlp_buf *buf) {
     vlp_free(buf->data);
     *buf = (vlp_buf){0};
 }

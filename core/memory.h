@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-void *vlp_alloc(size_t bytes);                  /* uninitialised */
+void *vlp_alloc(size_t bytes);                   /* uninitialised */
 void *vlp_alloc_zero(size_t count, size_t size); /* zeroed, overflow checked */
 void *vlp_realloc(void *pointer, size_t bytes);  /* the old block stays valid on failure */
 char *vlp_strdup(const char *text);

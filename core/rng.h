@@ -36,9 +36,9 @@ vlp_rng vlp_rng_at(uint64_t seed, vlp_rng_stream stream, uint64_t epoch, uint64_
 
 uint32_t vlp_rng_u32(vlp_rng *rng);
 uint64_t vlp_rng_u64(vlp_rng *rng);
-double vlp_rng_double(vlp_rng *rng);                  /* uniform in [0,1), 53 bits */
-uint64_t vlp_rng_below(vlp_rng *rng, uint64_t bound); /* unbiased, bound > 0 */
-double vlp_rng_normal(vlp_rng *rng);                  /* mean 0, variance 1 (Box-Muller) */
+double vlp_rng_double(vlp_rng *rng);                         /* uniform in [0,1), 53 bits */
+uint64_t vlp_rng_below(vlp_rng *rng, uint64_t bound);        /* unbiased, bound > 0 */
+double vlp_rng_normal(vlp_rng *rng);                         /* mean 0, variance 1 (Box-Muller) */
 double vlp_rng_truncated_normal(vlp_rng *rng, double limit); /* normal within +-limit deviations */
 
 /* The block function itself, for kernels that index the stream: out = philox(counter, key). */

@@ -7,8 +7,7 @@
 
 static _Thread_local char message[1024];
 
-vlp_status vlp_fail(vlp_status code, const char *format, ...)
-{
+vlp_status vlp_fail(vlp_status code, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -16,8 +15,7 @@ vlp_status vlp_fail(vlp_status code, const char *format, ...)
     return code;
 }
 
-vlp_status vlp_fail_in(vlp_status code, const char *format, ...)
-{
+vlp_status vlp_fail_in(vlp_status code, const char *format, ...) {
     char inner[sizeof message];
     memcpy(inner, message, sizeof inner);
     va_list args;
@@ -25,20 +23,20 @@ vlp_status vlp_fail_in(vlp_status code, const char *format, ...)
     int n = vsnprintf(message, sizeof message, format, args);
     va_end(args);
     if (n >= 0 && (size_t)n + 3 < sizeof message) {
-        size_t at = (size_t)n, room = sizeof message - at - 3;
-        memcpy(message + at, ": ", 3);
-        strncat(message, inner, room);
+        size_t at = (size_t)n + 2, room = sizeof message - at - 1, len = strlen(inner);
+        if (len > room) len = room;
+        memcpy(message + at - 2, ": ", 2);
+        memcpy(message + at, inner, len);
+        message[at + len] = '\0';
     }
     return code;
 }
 
-const char *vlp_error(void)
-{
+const char *vlp_error(void) {
     return message;
 }
 
-const char *vlp_status_name(vlp_status code)
-{
+const char *vlp_status_name(vlp_status code) {
     static const char *const names[] = {
         [VLP_OK] = "ok",
         [VLP_ERR_USAGE] = "usage",
@@ -54,8 +52,7 @@ const char *vlp_status_name(vlp_status code)
     return (size_t)code < VLP_COUNT(names) ? names[code] : "unknown";
 }
 
-void vlp_assert_failed(const char *file, int line, const char *format, ...)
-{
+void vlp_assert_failed(const char *file, int line, const char *format, ...) {
     va_list args;
     va_start(args, format);
     fprintf(stderr, "vlp: internal error at %s:%d: ", file, line);

@@ -1,8 +1,8 @@
 /* Status codes and the thread-local error message: the one error idiom of the project.
  *
- * A function that depends on the outside (files, options, memory) returns vlp_status. On failure the
- * message says what failed, where (file, line, key, tensor) and what to do. A programming error, for
- * instance a shape that does not fit, is a VLP_ASSERT and stays one in release builds.
+ * A function that depends on the outside (files, options, memory) returns vlp_status. On failure
+ * the message says what failed, where (file, line, key, tensor) and what to do. A programming
+ * error, for instance a shape that does not fit, is a VLP_ASSERT and stays one in release builds.
  *
  *     vlp_status vlp_thing_open(vlp_thing **out, const char *path)
  *     {

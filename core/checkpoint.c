@@ -1,0 +1,209 @@
+#include "core/checkpoint.h"
+
+#include "core/memory.h"
+#include "core/suggest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const vlp_name_row identity = {0};
+
+/* Matches `name` against a pattern and writes the other pattern with the digits filled in. */
+static bool match(const char *pattern, const char *name, char digits[8][16]) {
+    int holes = 0;
+    while (*pattern) {
+        if (pattern[0] != '{') {
+            if (*pattern++ != *name++) return false;
+            continue;
+        }
+        int n = 0;
+        while (isdigit((unsigned char)*name) && n < 15) digits[holes][n++] = *name++;
+        if (n == 0 || ++holes > 7) return false;
+        digits[holes - 1][n] = '\0';
+        pattern += 2;
+    }
+    return *name == '\0';
+}
+
+static void fill_in(const char *pattern, char digits[8][16], char out[VLP_NAME_BYTES]) {
+    size_t at = 0;
+    int hole = 0;
+    while (*pattern && at + 16 < VLP_NAME_BYTES) {
+        if (pattern[0] != '{') {
+            out[at++] = *pattern++;
+            continue;
+        }
+        at += (size_t)snprintf(out + at, 16, "%s", digits[hole++]);
+        pattern += 2;
+    }
+    out[at] = '\0';
+}
+
+const vlp_name_row *vlp_name_find(vlp_name_map map, const char *theirs, char ours[VLP_NAME_BYTES]) {
+    if (map.count == 0) {
+        snprintf(ours, VLP_NAME_BYTES, "%s", theirs);
+        return &identity;
+    }
+    for (size_t i = 0; i < map.count; i++) {
+        char digits[8][16];
+        if (!match(map.rows[i].theirs, theirs, digits)) continue;
+        if (map.rows[i].ours) fill_in(map.rows[i].ours, digits, ours);
+        return &map.rows[i];
+    }
+    return NULL;
+}
+
+void vlp_name_copy(const vlp_name_row *row, const vlp_tensor *shape, vlp_real *ours,
+                   vlp_real *theirs, bool to_theirs) {
+    int64_t n = vlp_numel(shape) / (row->parts ? row->parts : 1);
+    vlp_real *base = ours + n * row->part;
+    int64_t cols = vlp_cols(shape), rows = n / (cols ? cols : 1);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = row->transpose ? (i % cols) * rows + i / cols : i;
+        if (to_theirs)
+            theirs[j] = base[i];
+        else
+            base[i] = theirs[j];
+    }
+}
+
+/* Axes of length 1 dropped. */
+static int squeeze(int ndim, const int64_t *shape, int64_t *out) {
+    int n = 0;
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] != 1) out[n++] = shape[i];
+    return n;
+}
+
+static bool shapes_agree(const vlp_name_row *row, const vlp_tensor *ours, const vlp_safetensor *t) {
+    int64_t parts = row->parts ? row->parts : 1;
+    if (t->numel * parts != vlp_numel(ours)) return false;
+    int64_t mine[VLP_MAX_DIMS], other[VLP_SAFETENSORS_DIMS];
+    int64_t shape[VLP_MAX_DIMS] = {0};
+    for (int i = 0; i < ours->ndim; i++) shape[i] = ours->shape[i];
+    if (ours->ndim > 0) shape[0] /= parts;
+    int n = squeeze(ours->ndim, shape, mine), m = squeeze(t->ndim, t->shape, other);
+    if (row->transpose) return n == m && (n < 2 || (mine[0] == other[1] && mine[1] == other[0]));
+    if (n == m) return memcmp(mine, other, (size_t)n * sizeof *mine) == 0;
+    return n == 0 || m == 0 || mine[0] == other[0];
+}
+
+static vlp_status mis_shaped(const vlp_tensor *ours, const vlp_name_row *row,
+                             const vlp_safetensor *t) {
+    char have[96] = "", want[96] = "";
+    for (int i = 0; i < t->ndim; i++)
+        snprintf(have + strlen(have), sizeof have - strlen(have), "%s%lld", i ? "," : "",
+                 (long long)t->shape[i]);
+    for (int i = 0; i < ours->ndim; i++)
+        snprintf(want + strlen(want), sizeof want - strlen(want), "%s%lld", i ? "," : "",
+                 (long long)(ours->shape[i] / (i == 0 && row->parts ? row->parts : 1)));
+    return VLP_FAIL(
+        VLP_ERR_FORMAT,
+        "%s: tensor \"%s\" has shape [%s], [%s] is wanted; does config.json belong to it?", t->file,
+        t->name, have, want);
+}
+
+typedef struct {
+    vlp_params *params;
+    const vlp_safetensors *file;
+    vlp_name_map map;
+    int *parts_left; /* per parameter; -1 = no tensor seen */
+    vlp_real *scratch;
+} loader;
+
+static int index_of(const vlp_params *params, const char *name) {
+    for (int i = 0; i < params->count; i++)
+        if (strcmp(params->items[i]->name, name) == 0) return i;
+    return -1;
+}
+
+static vlp_status unexpected(const vlp_params *params, const vlp_safetensor *t) {
+    vlp_status status = VLP_ERR_FORMAT;
+    const char **known = vlp_alloc((size_t)params->count * sizeof *known);
+    if (!known) return VLP_ERR_MEMORY;
+    for (int i = 0; i < params->count; i++) known[i] = params->items[i]->name;
+    char hint[VLP_NAME_BYTES + 32];
+    VLP_FAIL(status, "%s: unexpected tensor \"%s\"%s", t->file, t->name,
+             vlp_suggest_text(t->name, known, (size_t)params->count, hint, sizeof hint));
+    vlp_free(known);
+    return status;
+}
+
+static vlp_status load_one(loader *l, const vlp_safetensor *t, const char *ignore) {
+    char ours[VLP_NAME_BYTES];
+    const vlp_name_row *row = vlp_name_find(l->map, t->name, ours);
+    if (row && row != &identity && !row->ours) return VLP_OK;
+    int i = row ? index_of(l->params, ours) : -1;
+    if (i < 0) {
+        if (ignore && strncmp(t->name, ignore, strlen(ignore)) == 0) return VLP_OK;
+        return unexpected(l->params, t);
+    }
+    vlp_tensor *tensor = &l->params->items[i]->tensor;
+    if (!shapes_agree(row, tensor, t)) return mis_shaped(tensor, row, t);
+    VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
+    vlp_name_copy(row, tensor, tensor->data, l->scratch, false);
+    if (l->parts_left[i] < 0) l->parts_left[i] = row->parts ? row->parts : 1;
+    l->parts_left[i]--;
+    return VLP_OK;
+}
+
+static vlp_status missing(const loader *l, const char *name) {
+    const vlp_safetensor *t;
+    vlp_status status = vlp_safetensors_get(l->file, name, &t);
+    if (status != VLP_OK) return status;
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s: parameter \"%s\" is incomplete", t->file, name);
+}
+
+static vlp_status load_all(loader *l, const char *ignore) {
+    for (size_t i = 0; i < vlp_safetensors_count(l->file); i++)
+        VLP_TRY(load_one(l, vlp_safetensors_at(l->file, i), ignore));
+    for (int i = 0; i < l->params->count; i++)
+        if (l->parts_left[i] != 0) return missing(l, l->params->items[i]->name);
+    return VLP_OK;
+}
+
+vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_name_map map,
+                           const char *ignore) {
+    int64_t largest = 0;
+    for (int i = 0; i < params->count; i++) {
+        int64_t n = vlp_numel(&params->items[i]->tensor);
+        if (n > largest) largest = n;
+    }
+    loader l = {params, file, map, vlp_alloc((size_t)params->count * sizeof(int)),
+                vlp_alloc((size_t)largest * sizeof(vlp_real))};
+    for (int i = 0; l.parts_left && i < params->count; i++) l.parts_left[i] = -1;
+    vlp_status status = l.parts_left && l.scratch ? load_all(&l, ignore) : VLP_ERR_MEMORY;
+    vlp_free(l.parts_left);
+    vlp_free(l.scratch);
+    return status;
+}
+
+static vlp_status write_all(const vlp_params *params, const vlp_real *values, const char *path,
+                            const vlp_safetensor_spec *specs) {
+    vlp_safetensors_writer *writer;
+    VLP_TRY(vlp_safetensors_writer_begin(&writer, path, specs, (size_t)params->count, NULL, 0));
+    for (int i = 0; i < params->count; i++) {
+        const vlp_param *p = params->items[i];
+        vlp_status status =
+            vlp_safetensors_writer_real(writer, values + p->offset, vlp_numel(&p->tensor));
+        if (status == VLP_OK) continue;
+        vlp_safetensors_writer_abandon(writer);
+        return status;
+    }
+    return vlp_safetensors_writer_commit(writer);
+}
+
+vlp_status vlp_params_save(const vlp_params *params, const vlp_real *values, const char *path) {
+    vlp_safetensor_spec *specs = vlp_alloc_zero((size_t)params->count, sizeof *specs);
+    if (!specs) return VLP_ERR_MEMORY;
+    for (int i = 0; i < params->count; i++) {
+        const vlp_param *p = params->items[i];
+        specs[i] =
+            (vlp_safetensor_spec){.name = p->name, .dtype = VLP_ST_F32, .ndim = p->tensor.ndim};
+        for (int d = 0; d < p->tensor.ndim; d++) specs[i].shape[d] = p->tensor.shape[d];
+    }
+    vlp_status status = write_all(params, values, path, specs);
+    vlp_free(specs);
+    return status;
+}

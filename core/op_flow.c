@@ -1,0 +1,85 @@
+#include "core/op_flow.h"
+
+#include "core/kernels.h"
+#include "core/threads.h"
+
+#include <string.h>
+
+enum { ELEMENT_GRAIN = 4096, ROW_GRAIN = 16, COLUMN_GRAIN = 16 };
+
+void vlp_put(bool fresh, int64_t n, const vlp_real *from, vlp_real *to) {
+    if (n == 0) return;
+    if (fresh)
+        memcpy(to, from, (size_t)n * sizeof(vlp_real));
+    else
+        vlp_kernels_get()->add(n, from, to);
+}
+
+typedef struct {
+    int64_t count, cols, ld, n, skip;
+    const int32_t *index;
+    bool fresh;
+    const vlp_real *from;
+    vlp_real *to;
+} flow;
+
+static void put_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    const flow *f = ctx;
+    vlp_put(f->fresh, end - begin, f->from + begin, f->to + begin);
+}
+
+void vlp_flow(vlp_tensor *to, const vlp_real *grad) {
+    flow f = {.from = grad};
+    f.to = vlp_grad_write(to, &f.fresh);
+    if (f.to) vlp_parallel_for(vlp_numel(to), ELEMENT_GRAIN, put_range, &f);
+}
+
+static void column_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    const flow *f = ctx;
+    vlp_kernels_get()->column_sum(f->count, end - begin, f->from + begin, f->ld, f->to + begin);
+}
+
+void vlp_flow_columns(int64_t rows, int64_t cols, int64_t ld, const vlp_real *x, vlp_real *out) {
+    flow f = {.count = rows, .ld = ld, .from = x, .to = out};
+    vlp_parallel_for(cols, COLUMN_GRAIN, column_range, &f);
+}
+
+static int64_t checked(const flow *f, int64_t r) {
+    int64_t at = f->index[r];
+    VLP_ASSERT(at >= 0 && at < f->n, "row index %lld at %lld is outside [0, %lld)", (long long)at,
+               (long long)r, (long long)f->n);
+    return at;
+}
+
+static void take_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    const flow *f = ctx;
+    for (int64_t r = begin; r < end; r++)
+        vlp_put(f->fresh, f->cols, f->from + checked(f, r) * f->cols, f->to + r * f->cols);
+}
+
+void vlp_rows_take(int64_t count, int64_t cols, int64_t n, const int32_t *index, bool fresh,
+                   const vlp_real *from, vlp_real *to) {
+    flow f = {.cols = cols, .n = n, .index = index, .fresh = fresh, .from = from, .to = to};
+    vlp_parallel_for(count, ROW_GRAIN, take_range, &f);
+}
+
+static void spread_columns(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    const flow *f = ctx;
+    const vlp_kernels *k = vlp_kernels_get();
+    for (int64_t r = 0; r < f->count; r++) {
+        int64_t at = checked(f, r);
+        if (at == f->skip) continue;
+        k->add(end - begin, f->from + r * f->cols + begin, f->to + at * f->cols + begin);
+    }
+}
+
+void vlp_rows_spread(int64_t count, int64_t cols, int64_t n, const int32_t *index, int64_t skip,
+                     const vlp_real *from, vlp_real *to) {
+    flow f = {
+        .count = count, .cols = cols, .n = n, .skip = skip, .index = index, .from = from, .to = to};
+    vlp_parallel_for(cols, COLUMN_GRAIN, spread_columns, &f);
+}

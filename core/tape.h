@@ -1,0 +1,114 @@
+/* The tape: define-by-run reverse-mode differentiation over coarse ops.
+ *
+ *     vlp_tape_new(&tape);
+ *     vlp_tape_plan(tape);                     rehearse: ops check shapes and count memory only
+ *       loss = build(tape); vlp_tape_backward(tape, loss);
+ *     vlp_tape_open(tape);                     reserves exactly what the rehearsal needed
+ *     for each step:
+ *       vlp_tape_begin(tape, seed, step);      forgets the last step's tensors
+ *       loss = build(tape);                    ops run forward as they are called
+ *       vlp_tape_backward(tape, loss);         adds into the parameters' gradients
+ *
+ * Status is sticky: after a failure ops return NULL and do nothing, so model code is written
+ * without checks and vlp_tape_status (or vlp_tape_backward) is asked once. A warm step never calls
+ * malloc.
+ *
+ * Memory: tensors of the step live until the next begin. Gradients of intermediate tensors come
+ * from a pool and go back to it as soon as their op has run backward. */
+#ifndef VLP_CORE_TAPE_H
+#define VLP_CORE_TAPE_H
+
+#include "core/tensor.h"
+
+typedef struct vlp_tape vlp_tape;
+typedef struct vlp_node vlp_node;
+
+enum { VLP_NODE_INPUTS = 8, VLP_NODE_OUTPUTS = 2, VLP_NODE_SAVED = 3 };
+
+/* An op: what a node does. forward fills out[].data; backward reads out[].grad (NULL for an output
+ * that no loss reaches) and adds into in[].grad through vlp_grad_add or vlp_grad_write. workspace
+ * gives the bytes of scratch that node->work points to during either call (NULL = none). Neither is
+ * called while rehearsing. */
+typedef struct {
+    const char *name;
+    void (*forward)(vlp_node *node);
+    void (*backward)(vlp_node *node);
+    size_t (*workspace)(const vlp_node *node);
+} vlp_op;
+
+struct vlp_node {
+    const vlp_op *op;
+    vlp_tensor *in[VLP_NODE_INPUTS];
+    vlp_tensor *out[VLP_NODE_OUTPUTS];
+    int n_in, n_out;
+    void *attr;                  /* the op's own options, copied into the step */
+    void *saved[VLP_NODE_SAVED]; /* what forward keeps for backward (step memory) */
+    void *work;                  /* scratch of this call */
+    uint64_t seed;               /* key of the node's random numbers */
+    bool recorded;               /* backward will visit it */
+};
+
+vlp_status vlp_tape_new(vlp_tape **out);
+void vlp_tape_free(vlp_tape *tape);
+
+/* Starts a rehearsal; every op called until vlp_tape_open only counts. */
+vlp_status vlp_tape_plan(vlp_tape *tape);
+/* Ends the rehearsal and reserves its peak plus `extra` bytes. Without a rehearsal, reserves
+ * `extra` bytes for each kind of memory (tests and small tools). */
+vlp_status vlp_tape_open(vlp_tape *tape, size_t extra);
+/* Bytes that a step needs, known after the rehearsal: tensors and gradients, workspace. */
+size_t vlp_tape_bytes(const vlp_tape *tape);
+
+/* Forgets the tensors of the step before. (seed, step) key the random numbers of dropout and the
+ * like. */
+void vlp_tape_begin(vlp_tape *tape, uint64_t seed, uint64_t step);
+/* With false, ops run forward only and nothing is recorded: inference. */
+void vlp_tape_set_grad(vlp_tape *tape, bool enabled);
+bool vlp_tape_grad(const vlp_tape *tape);
+/* Dropout and drop path act only in training mode (off by default). */
+void vlp_tape_set_training(vlp_tape *tape, bool training);
+bool vlp_tape_training(const vlp_tape *tape);
+/* True while rehearsing: data of tensors must not be looked at. */
+bool vlp_tape_planning(const vlp_tape *tape);
+
+vlp_status vlp_tape_status(const vlp_tape *tape);
+void vlp_tape_fail(vlp_tape *tape, vlp_status status); /* keeps the first failure and its message */
+
+/* Walks the recorded nodes backwards from a scalar loss, whose gradient is `scale`. */
+vlp_status vlp_tape_backward_scaled(vlp_tape *tape, vlp_tensor *loss, double scale);
+vlp_status vlp_tape_backward(vlp_tape *tape, vlp_tensor *loss);
+/* From several outputs at once, with given gradients (vector-Jacobian products): set with
+ * vlp_tape_seed, then walk with loss = NULL. */
+void vlp_tape_seed(vlp_tape *tape, vlp_tensor *output, const vlp_real *grad);
+
+/* Wraps memory of the caller as a leaf tensor; it must outlive the step. Input gradients are kept
+ * in step memory when needs_grad. */
+vlp_tensor *vlp_tape_input(vlp_tape *tape, vlp_dtype dtype, int ndim, const int64_t *shape,
+                           const void *data, bool needs_grad);
+/* Step memory for values that host code fills in (masks, targets, row lists). While rehearsing it
+ * is readable as zeros and must not be written. NULL on failure. */
+void *vlp_tape_alloc(vlp_tape *tape, size_t bytes);
+
+/* A stretch of forward-only work whose intermediate tensors are dropped: keep moves to the front.
+ * With gradients on, both do nothing. */
+size_t vlp_tape_mark(const vlp_tape *tape);
+vlp_tensor *vlp_tape_release(vlp_tape *tape, size_t mark, vlp_tensor *keep);
+
+/* For ops ------------------------------------------------------------------------------------- */
+
+/* A node with its inputs and a copy of attr; NULL when the tape has failed or an input is NULL.
+ * Optional inputs may be NULL when listed after `required` ones. */
+vlp_node *vlp_tape_node(vlp_tape *tape, const vlp_op *op, vlp_tensor *const *inputs, int n_inputs,
+                        int required, const void *attr, size_t attr_bytes);
+/* Adds an output of the given shape in step memory. */
+vlp_tensor *vlp_node_output(vlp_tape *tape, vlp_node *node, vlp_dtype dtype, int ndim,
+                            const int64_t *shape);
+/* Adds an output that shares the memory of `data` (reshapes). */
+vlp_tensor *vlp_node_view(vlp_tape *tape, vlp_node *node, int ndim, const int64_t *shape,
+                          void *data);
+/* Reserves saved[slot] in step memory. */
+void vlp_node_save(vlp_tape *tape, vlp_node *node, int slot, size_t bytes);
+/* Runs forward and records the node; returns out[0], or NULL after a failure. */
+vlp_tensor *vlp_tape_run(vlp_tape *tape, vlp_node *node);
+
+#endif

@@ -1,0 +1,71 @@
+#include "core/tensor.h"
+
+#include "core/threads.h"
+
+#include <string.h>
+
+enum { ZERO_GRAIN = 1 << 14 };
+
+size_t vlp_dtype_size(vlp_dtype dtype) {
+    static const size_t sizes[] = {
+        [VLP_REAL] = sizeof(vlp_real), [VLP_BF16] = 2, [VLP_I32] = 4, [VLP_U8] = 1};
+    return sizes[dtype];
+}
+
+int64_t vlp_numel(const vlp_tensor *tensor) {
+    int64_t n = 1;
+    for (int i = 0; i < tensor->ndim; i++) n *= tensor->shape[i];
+    return n;
+}
+
+int64_t vlp_cols(const vlp_tensor *tensor) {
+    return tensor->ndim ? tensor->shape[tensor->ndim - 1] : 1;
+}
+
+int64_t vlp_rows(const vlp_tensor *tensor) {
+    int64_t n = 1;
+    for (int i = 0; i + 1 < tensor->ndim; i++) n *= tensor->shape[i];
+    return n;
+}
+
+bool vlp_same_shape(const vlp_tensor *a, const vlp_tensor *b) {
+    if (a->ndim != b->ndim) return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return true;
+}
+
+vlp_real *vlp_real_data(const vlp_tensor *tensor) {
+    VLP_ASSERT(tensor->dtype == VLP_REAL, "a real tensor is wanted, dtype is %d", tensor->dtype);
+    return tensor->data;
+}
+
+const int32_t *vlp_i32_data(const vlp_tensor *tensor) {
+    VLP_ASSERT(tensor->dtype == VLP_I32, "an i32 tensor is wanted, dtype is %d", tensor->dtype);
+    return tensor->data;
+}
+
+const uint8_t *vlp_u8_data(const vlp_tensor *tensor) {
+    VLP_ASSERT(tensor->dtype == VLP_U8, "a u8 tensor is wanted, dtype is %d", tensor->dtype);
+    return tensor->data;
+}
+
+vlp_real *vlp_grad_write(vlp_tensor *tensor, bool *fresh) {
+    if (!tensor->needs_grad) return NULL;
+    *fresh = tensor->grad_fresh;
+    tensor->grad_fresh = false;
+    return tensor->grad;
+}
+
+static void zero_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    vlp_real *grad = ctx;
+    memset(grad + begin, 0, (size_t)(end - begin) * sizeof(vlp_real));
+}
+
+vlp_real *vlp_grad_add(vlp_tensor *tensor) {
+    bool fresh = false;
+    vlp_real *grad = vlp_grad_write(tensor, &fresh);
+    if (grad && fresh) vlp_parallel_for(vlp_numel(tensor), ZERO_GRAIN, zero_range, grad);
+    return grad;
+}

@@ -1,0 +1,126 @@
+/* Image-text matching with hard negatives (ALBEF, Li et al., 2021, section 3.2).
+ * 3B fused pairs: every true pair, every text with a negative image, every image with a negative
+ * text; two-class cross-entropy on the first fused token, mean over the pairs.
+ *
+ * A negative is drawn with probability proportional to exp(s_ij) among the non-positives, as
+ * argmax(s_ij + Gumbel noise): in the log domain nothing underflows. A sample whose whole batch is
+ * positive has no negative; its rows are left out of the mean. */
+#include "core/memory.h"
+#include "core/rng.h"
+#include "objectives/kinds.h"
+
+#include <math.h>
+
+typedef struct {
+    bool by_similarity; /* with ITC on; else negatives are uniform */
+    int64_t positives, negatives;
+} itm_state;
+
+static vlp_status create(void **state, const vlp_objective_setup *setup) {
+    itm_state *s = vlp_alloc_zero(1, sizeof *s);
+    *state = s;
+    if (!s) return VLP_ERR_MEMORY;
+    s->by_similarity = setup->options->itc_weight > 0;
+    return VLP_OK;
+}
+
+/* The drawn non-positive of sample i, or -1. `scores` walks along a row or a column of s_ij. */
+static int32_t draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, int64_t stride,
+                    vlp_rng *rng) {
+    int32_t best = -1;
+    double best_score = 0;
+    for (int64_t j = 0; j < pairs->batch; j++) {
+        double u = 1 - vlp_rng_double(rng);
+        if (vlp_pairs_positive(pairs, i, j)) continue;
+        double score = (scores ? (double)scores[j * stride] : 0) - log(-log(u) + 1e-300);
+        if (best >= 0 && !(score > best_score)) continue;
+        best = (int32_t)j;
+        best_score = score;
+    }
+    return best;
+}
+
+/* The 3B pairs: which text, which image, and the class (-1 = left out). */
+typedef struct {
+    int32_t *text, *image, *target;
+    uint8_t *mask; /* [3B, L] */
+} triples;
+
+static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarity, triples *t) {
+    int64_t n = pairs->batch, length = pairs->tokens.length;
+    s->positives = n;
+    s->negatives = 0;
+    for (int64_t i = 0; i < n; i++) {
+        vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_ITM, pairs->epoch, pairs->keys[i]);
+        int32_t image = draw(pairs, i, similarity ? similarity + i : NULL, n, &rng);
+        int32_t text = draw(pairs, i, similarity ? similarity + i * n : NULL, 1, &rng);
+        int32_t self = (int32_t)i;
+        const int32_t texts[] = {self, self, text < 0 ? self : text};
+        const int32_t images[] = {self, image < 0 ? self : image, self};
+        const int32_t targets[] = {1, image < 0 ? -1 : 0, text < 0 ? -1 : 0};
+        s->negatives += (image >= 0) + (text >= 0);
+        for (int64_t k = 0; k < 3; k++) {
+            int64_t row = k * n + i;
+            t->text[row] = texts[k];
+            t->image[row] = images[k];
+            t->target[row] = targets[k];
+            for (int64_t l = 0; l < length; l++)
+                t->mask[row * length + l] =
+                    pairs->tokens.attention_mask
+                        ? pairs->tokens.attention_mask[texts[k] * length + l]
+                        : 1;
+        }
+    }
+}
+
+static bool allocate(vlp_tape *tape, const vlp_pairs *pairs, triples *t) {
+    size_t rows = 3 * (size_t)pairs->batch;
+    t->text = vlp_tape_alloc(tape, rows * sizeof *t->text);
+    t->image = vlp_tape_alloc(tape, rows * sizeof *t->image);
+    t->target = vlp_tape_alloc(tape, rows * sizeof *t->target);
+    t->mask = vlp_tape_alloc(tape, rows * (size_t)pairs->tokens.length);
+    return vlp_tape_status(tape) == VLP_OK;
+}
+
+/* Whole samples of x [B, L, D] in another order -> [n, L, D]. */
+static vlp_tensor *gather_samples(vlp_tape *tape, vlp_tensor *x, const int32_t *order, int64_t n) {
+    if (!x) return NULL;
+    int64_t length = x->shape[1], width = x->shape[2];
+    x = vlp_reshape(tape, x, 2, (int64_t[]){x->shape[0], length * width});
+    x = vlp_gather_rows(tape, x, order, n);
+    return vlp_reshape(tape, x, 3, (int64_t[]){n, length, width});
+}
+
+static vlp_tensor *loss(void *state, vlp_encodings *e) {
+    itm_state *s = state;
+    int64_t rows = 3 * e->pairs->batch;
+    vlp_tensor *similarity = s->by_similarity ? vlp_encodings_similarity(e) : NULL;
+    vlp_tensor *text = vlp_encodings_text_tokens(e);
+    triples t;
+    if (!allocate(e->tape, e->pairs, &t)) return NULL;
+    if (!vlp_tape_planning(e->tape))
+        fill(s, e->pairs, similarity ? vlp_real_data(similarity) : NULL, &t);
+    text = gather_samples(e->tape, text, t.text, rows);
+    vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text, t.mask,
+                                           vlp_encodings_image_keys(e), t.image);
+    return vlp_cross_entropy(e->tape, vlp_model_match(e->tape, e->model, fused), t.target, 0);
+}
+
+/* The entropy of the class mix: 0.6365 for one positive to two negatives. */
+static double chance(const void *state) {
+    const itm_state *s = state;
+    double p = (double)s->positives, n = (double)s->negatives;
+    if (p == 0 || n == 0) return 0;
+    return -(p * log(p / (p + n)) + n * log(n / (p + n))) / (p + n);
+}
+
+const vlp_objective_kind vlp_objective_itm = {
+    .name = "itm",
+    .help = "image-text matching with hard negatives",
+    .weight_offset = offsetof(vlp_objective_options, itm_weight),
+    .needs_fusion = true,
+    .create = create,
+    .loss = loss,
+    .chance = chance,
+    .destroy = vlp_free,
+};

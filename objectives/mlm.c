@@ -1,0 +1,99 @@
+/* Masked language modelling on fused states (ALBEF, section 3.2): the text is masked anew, encoded,
+ * fused with its own image, and the chosen tokens are predicted; cross-entropy, mean over them.
+ * Without a fusion stack it is BERT's MLM on the text alone. */
+#include "objectives/mlm.h"
+
+#include "core/memory.h"
+#include "objectives/kinds.h"
+
+#include <math.h>
+
+typedef struct {
+    vlp_mlm_masking masking;
+    vlp_mlm_head head;
+} mlm_state;
+
+static vlp_status create(void **state, const vlp_objective_setup *setup) {
+    const vlp_objective_options *o = setup->options;
+    mlm_state *s = vlp_alloc_zero(1, sizeof *s);
+    *state = s;
+    if (!s) return VLP_ERR_MEMORY;
+    s->masking = (vlp_mlm_masking){.probability = o->mlm_probability,
+                                   .mask = o->mlm_mask,
+                                   .random = o->mlm_random,
+                                   .whole_words = o->mlm_whole_words,
+                                   .vocab = vlp_tokenizer_size(setup->tokenizer),
+                                   .special = vlp_tokenizer_special(setup->tokenizer),
+                                   .tokenizer = setup->tokenizer};
+    if (s->masking.special.mask < 0) {
+        vlp_free(s);
+        return VLP_FAIL(VLP_ERR_USAGE, "mlm: the tokenizer has no [MASK] token");
+    }
+    vlp_mlm_head_declare(&s->head, setup->model->params, &setup->model->config.text);
+    return VLP_OK;
+}
+
+typedef struct {
+    int32_t *ids, *rows, *targets;
+    int64_t count;
+} masked_batch;
+
+static void fill(const mlm_state *s, const vlp_pairs *pairs, masked_batch *m) {
+    int64_t length = pairs->tokens.length;
+    m->count = 0;
+    for (int64_t b = 0; b < pairs->batch; b++) {
+        const int32_t *ids = pairs->tokens.ids + b * length;
+        const uint8_t *mask = pairs->tokens.attention_mask;
+        vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_MLM, pairs->epoch, pairs->keys[b]);
+        int32_t *positions = m->rows + m->count;
+        int64_t n = vlp_mlm_mask(&s->masking, ids, mask ? mask + b * length : NULL, length, &rng,
+                                 m->ids + b * length, positions);
+        for (int64_t i = 0; i < n; i++) {
+            m->targets[m->count + i] = ids[positions[i]];
+            positions[i] += (int32_t)(b * length);
+        }
+        m->count += n;
+    }
+}
+
+static bool mask_batch(const mlm_state *s, vlp_encodings *e, masked_batch *m) {
+    const vlp_tokens *tokens = &e->pairs->tokens;
+    size_t all = (size_t)(tokens->batch * tokens->length);
+    m->count = tokens->batch * vlp_mlm_budget(&s->masking, tokens->length);
+    m->ids = vlp_tape_alloc(e->tape, all * sizeof *m->ids);
+    m->rows = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->rows);
+    m->targets = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->targets);
+    if (vlp_tape_status(e->tape) != VLP_OK) return false;
+    if (!vlp_tape_planning(e->tape)) fill(s, e->pairs, m);
+    return true;
+}
+
+static vlp_tensor *loss(void *state, vlp_encodings *e) {
+    mlm_state *s = state;
+    masked_batch m;
+    if (!mask_batch(s, e, &m)) return NULL;
+    vlp_tokens tokens = e->pairs->tokens;
+    tokens.ids = m.ids;
+    vlp_tensor *x = vlp_model_text_tokens(e->tape, e->model, &tokens);
+    if (vlp_model_can_match(e->model))
+        x = vlp_fusion_forward(e->tape, &e->model->fusion, x, tokens.attention_mask,
+                               vlp_encodings_image_keys(e), NULL);
+    x = vlp_gather_rows(e->tape, x, m.rows, m.count);
+    x = vlp_mlm_head_forward(e->tape, &s->head, &e->model->text, x);
+    return vlp_cross_entropy(e->tape, x, m.targets, 0);
+}
+
+static double chance(const void *state) {
+    const mlm_state *s = state;
+    return log((double)s->masking.vocab);
+}
+
+const vlp_objective_kind vlp_objective_mlm = {
+    .name = "mlm",
+    .help = "masked language modelling on fused states",
+    .weight_offset = offsetof(vlp_objective_options, mlm_weight),
+    .create = create,
+    .loss = loss,
+    .chance = chance,
+    .destroy = vlp_free,
+};

@@ -1,0 +1,25 @@
+/* Masking for masked language modelling (Devlin et al., 2019; dynamic as in RoBERTa). */
+#ifndef VLP_OBJECTIVES_MLM_H
+#define VLP_OBJECTIVES_MLM_H
+
+#include "core/rng.h"
+#include "objectives/objective.h"
+
+typedef struct {
+    double probability, mask, random;
+    bool whole_words;
+    int32_t vocab;
+    vlp_special_ids special;
+    const vlp_tokenizer *tokenizer; /* for whole words; may be NULL otherwise */
+} vlp_mlm_masking;
+
+/* The most tokens of a text of `length` that can be chosen: max(1, round(probability length)). */
+int64_t vlp_mlm_budget(const vlp_mlm_masking *masking, int64_t length);
+
+/* Chooses max(1, round(probability n)) of the n real, non-special tokens of ids [L], without
+ * replacement, and writes masked [L] (80 % [MASK], 10 % a random ordinary token, 10 % unchanged by
+ * default) and positions [budget], ascending. Returns how many were chosen. */
+int64_t vlp_mlm_mask(const vlp_mlm_masking *masking, const int32_t *ids, const uint8_t *mask,
+                     int64_t length, vlp_rng *rng, int32_t *masked, int32_t *positions);
+
+#endif

@@ -1,0 +1,72 @@
+#include "objectives/objective.h"
+
+#include "objectives/kinds.h"
+
+const vlp_objective_kind *const vlp_objective_kinds[] = {
+    &vlp_objective_itc,
+    &vlp_objective_itm,
+    &vlp_objective_mlm,
+    &vlp_objective_mim,
+};
+const int vlp_objective_kind_count = (int)VLP_COUNT(vlp_objective_kinds);
+
+double vlp_objective_weight(const vlp_objective_kind *kind, const vlp_objective_options *options) {
+    return *(const double *)((const char *)options + kind->weight_offset);
+}
+
+static vlp_status check(const vlp_objective_kind *kind, const vlp_model *model) {
+    if (kind->needs_fusion && !vlp_model_can_match(model))
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "%s needs a fusion stack; set fusion_depth above 0 or %s.weight to 0",
+                        kind->name, kind->name);
+    if (kind->needs_mask_token && !model->vision.mask_token)
+        return VLP_FAIL(VLP_ERR_USAGE, "%s needs a vision tower with a mask token", kind->name);
+    return VLP_OK;
+}
+
+static vlp_status create_one(vlp_objectives *out, const vlp_objective_kind *kind,
+                             const vlp_objective_setup *setup, double weight) {
+    VLP_TRY(check(kind, setup->model));
+    vlp_params_push(setup->model->params, "objective");
+    vlp_params_push(setup->model->params, "%s", kind->name);
+    void *state;
+    vlp_status status = kind->create(&state, setup);
+    vlp_params_pop(setup->model->params);
+    vlp_params_pop(setup->model->params);
+    if (status != VLP_OK) return status;
+    out->items[out->count].kind = kind;
+    out->items[out->count].state = state;
+    out->items[out->count++].weight = weight;
+    return VLP_OK;
+}
+
+vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup *setup) {
+    *out = (vlp_objectives){0};
+    for (int i = 0; i < vlp_objective_kind_count; i++) {
+        double weight = vlp_objective_weight(vlp_objective_kinds[i], setup->options);
+        vlp_status status =
+            weight > 0 ? create_one(out, vlp_objective_kinds[i], setup, weight) : VLP_OK;
+        if (status != VLP_OK) {
+            vlp_objectives_destroy(out);
+            return status;
+        }
+    }
+    if (out->count == 0)
+        return VLP_FAIL(VLP_ERR_USAGE, "all objectives have weight 0; give one a weight");
+    return VLP_OK;
+}
+
+void vlp_objectives_destroy(vlp_objectives *objectives) {
+    for (int i = 0; i < objectives->count; i++)
+        objectives->items[i].kind->destroy(objectives->items[i].state);
+    objectives->count = 0;
+}
+
+vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vlp_tensor **terms) {
+    double weights[VLP_MAX_OBJECTIVES];
+    for (int i = 0; i < objectives->count; i++) {
+        terms[i] = objectives->items[i].kind->loss(objectives->items[i].state, e);
+        weights[i] = objectives->items[i].weight;
+    }
+    return vlp_weighted_sum(e->tape, terms, weights, objectives->count);
+}

@@ -1,0 +1,65 @@
+/* Training objectives: one file each with its own head and state, one registry table.
+ *
+ * An objective declares its head's parameters under "objective.NAME.", and gives a scalar loss from
+ * the step's shared encodings. Random choices (masks, negatives) depend on (seed, epoch, sample).
+ */
+#ifndef VLP_OBJECTIVES_OBJECTIVE_H
+#define VLP_OBJECTIVES_OBJECTIVE_H
+
+#include "objectives/encodings.h"
+#include "text/tokenizer.h"
+
+/* Weight 0 switches an objective off: it then declares no parameters and costs nothing. */
+typedef struct {
+    double itc_weight, itm_weight, mlm_weight, mim_weight;
+    double itc_label_smoothing;
+    double mlm_probability;      /* share of tokens to predict (0.15) */
+    double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */
+    bool mlm_whole_words;        /* all pieces of a word together */
+    double mim_ratio;            /* share of patches that are masked */
+    int mim_loss;                /* vlp_regression */
+} vlp_objective_options;
+
+/* What an objective is built from; borrowed. */
+typedef struct {
+    const vlp_model *model;
+    const vlp_tokenizer *tokenizer;
+    const vlp_objective_options *options;
+} vlp_objective_setup;
+
+typedef struct {
+    const char *name; /* the key in logs and recipes */
+    const char *help;
+    size_t weight_offset; /* of its weight in vlp_objective_options */
+    bool needs_fusion, needs_mask_token;
+    vlp_status (*create)(void **state, const vlp_objective_setup *setup);
+    /* The loss of a batch, a scalar; NULL when the tape has failed. */
+    vlp_tensor *(*loss)(void *state, vlp_encodings *e);
+    /* The loss of a model that has learnt nothing, on the last batch. */
+    double (*chance)(const void *state);
+    void (*destroy)(void *state);
+} vlp_objective_kind;
+
+extern const vlp_objective_kind *const vlp_objective_kinds[];
+extern const int vlp_objective_kind_count;
+
+/* The enabled objectives of a run. */
+enum { VLP_MAX_OBJECTIVES = 8 };
+typedef struct {
+    int count;
+    struct {
+        const vlp_objective_kind *kind;
+        void *state;
+        double weight;
+    } items[VLP_MAX_OBJECTIVES];
+} vlp_objectives;
+
+/* Declares the heads of all objectives with weight > 0; none is VLP_ERR_USAGE. */
+vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup *setup);
+void vlp_objectives_destroy(vlp_objectives *objectives);
+/* terms[i]: the loss of item i. Returns the weighted sum. */
+vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vlp_tensor **terms);
+
+double vlp_objective_weight(const vlp_objective_kind *kind, const vlp_objective_options *options);
+
+#endif

@@ -1,0 +1,73 @@
+#include "text/bert.h"
+
+static const double init_std = 0.02;
+
+static vlp_tensor *table(vlp_params *params, const char *name, int64_t rows, int64_t width) {
+    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(init_std), VLP_NO_DECAY, 2,
+                          (int64_t[]){rows, width});
+}
+
+vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_config *c) {
+    *bert = (vlp_bert){.config = *c};
+    bert->words = table(params, "words", c->vocab, c->width);
+    bert->positions = table(params, "positions", c->positions, c->width);
+    if (c->types > 0) bert->types = table(params, "types", c->types, c->width);
+    vlp_norm_declare(&bert->norm, params, "norm", c->width, c->eps);
+    vlp_block_config block = {.width = c->width,
+                              .heads = c->heads,
+                              .mlp_width = c->mlp_width,
+                              .act = c->act,
+                              .eps = c->eps,
+                              .dropout = c->dropout,
+                              .attention_dropout = c->attention_dropout,
+                              .init_std = init_std};
+    return vlp_stack_declare(&bert->stack, params, &block, c->depth);
+}
+
+void vlp_bert_free(vlp_bert *bert) {
+    vlp_stack_free(&bert->stack);
+}
+
+static const int32_t *segment_ids(vlp_tape *tape, const vlp_tokens *tokens) {
+    if (tokens->types) return tokens->types;
+    int64_t n = tokens->batch * tokens->length;
+    int32_t *zeros = vlp_tape_alloc(tape, (size_t)n * sizeof *zeros);
+    if (zeros && !vlp_tape_planning(tape))
+        for (int64_t i = 0; i < n; i++) zeros[i] = 0;
+    return zeros;
+}
+
+static vlp_tensor *embed(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens *tokens) {
+    const int64_t leading[] = {tokens->batch, tokens->length};
+    vlp_tensor *x = vlp_embedding(tape, bert->words, tokens->ids, 2, leading, bert->config.pad_id);
+    if (bert->types) {
+        vlp_tensor *types =
+            vlp_embedding(tape, bert->types, segment_ids(tape, tokens), 2, leading, -1);
+        x = vlp_add(tape, x, types);
+    }
+    x = vlp_add_positions(tape, x, bert->positions, 0);
+    x = vlp_norm_forward(tape, &bert->norm, x);
+    return vlp_dropout(tape, x, bert->config.dropout);
+}
+
+vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens *tokens,
+                             vlp_tensor **hidden) {
+    VLP_ASSERT(tokens->length <= bert->config.positions, "text of %lld tokens, %lld positions",
+               (long long)tokens->length, (long long)bert->config.positions);
+    return vlp_stack_forward(
+        tape, &bert->stack, embed(tape, bert, tokens),
+        &(vlp_stack_input){.key_mask = tokens->attention_mask, .hidden = hidden});
+}
+
+void vlp_mlm_head_declare(vlp_mlm_head *head, vlp_params *params, const vlp_bert_config *c) {
+    vlp_dense_declare(&head->dense, params, "dense", c->width, c->width, true, init_std);
+    vlp_norm_declare(&head->norm, params, "norm", c->width, c->eps);
+    head->bias = vlp_params_add(params, "bias", VLP_INIT_CONSTANT(0), VLP_NO_DECAY, 1, &c->vocab);
+}
+
+vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
+                                 vlp_tensor *x) {
+    x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
+    x = vlp_norm_forward(tape, &head->norm, x);
+    return vlp_linear(tape, x, bert->words, head->bias, VLP_ACT_NONE);
+}

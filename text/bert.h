@@ -1,0 +1,52 @@
+/* BERT-style text encoder (Devlin et al., 2019): ids to [B, L, D]. Post-norm blocks over the sum of
+ * word, position and (optionally) segment embeddings. */
+#ifndef VLP_TEXT_BERT_H
+#define VLP_TEXT_BERT_H
+
+#include "core/nn.h"
+
+typedef struct {
+    int64_t vocab, positions, types; /* types 0: no segment embeddings */
+    int64_t width, depth, heads, mlp_width;
+    vlp_act act;
+    double eps;
+    int32_t pad_id; /* its embedding row gets no gradient from lookups; -1 = none */
+    double dropout, attention_dropout;
+} vlp_bert_config;
+
+typedef struct {
+    vlp_bert_config config;
+    vlp_tensor *words;     /* [V, D] */
+    vlp_tensor *positions; /* [Lmax, D] */
+    vlp_tensor *types;     /* [T, D] or NULL */
+    vlp_norm norm;
+    vlp_stack stack;
+} vlp_bert;
+
+vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_config *config);
+void vlp_bert_free(vlp_bert *bert);
+
+/* A batch of token ids, on the host; outlives the step. */
+typedef struct {
+    int64_t batch, length;
+    const int32_t *ids;            /* [B, L] */
+    const int32_t *types;          /* [B, L] or NULL = all 0 */
+    const uint8_t *attention_mask; /* [B, L], 1 = real token; NULL = all */
+} vlp_tokens;
+
+/* -> [B, L, D]. hidden [depth + 1] or NULL. */
+vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens *tokens,
+                             vlp_tensor **hidden);
+
+/* The MLM head: logits = norm(act(dense x)) words^T + bias, words tied to the encoder's table.
+ * x [R, D] -> [R, V] */
+typedef struct {
+    vlp_dense dense;
+    vlp_norm norm;
+    vlp_tensor *bias; /* [V] */
+} vlp_mlm_head;
+void vlp_mlm_head_declare(vlp_mlm_head *head, vlp_params *params, const vlp_bert_config *config);
+vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
+                                 vlp_tensor *x);
+
+#endif

@@ -1,0 +1,57 @@
+#include "vision/vit.h"
+
+static const double init_std = 0.02;
+
+int64_t vlp_vit_patches(const vlp_vit_config *c) {
+    return (c->image_height / c->patch) * (c->image_width / c->patch);
+}
+
+vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_config *c) {
+    *vit = (vlp_vit){.config = *c};
+    if (c->patch < 1 || c->image_height < c->patch || c->image_width < c->patch ||
+        c->image_height % c->patch != 0 || c->image_width % c->patch != 0)
+        return VLP_FAIL(VLP_ERR_USAGE, "an image of %lldx%lld does not divide into patches of %lld",
+                        (long long)c->image_width, (long long)c->image_height, (long long)c->patch);
+    vlp_dense_declare(&vit->patch_embed, params, "patch_embed", c->channels * c->patch * c->patch,
+                      c->width, c->patch_bias, init_std);
+    vit->class_token = vlp_params_add(params, "class_token", VLP_INIT_TRUNCATED(init_std),
+                                      VLP_NO_DECAY, 2, (int64_t[]){1, c->width});
+    vit->positions = vlp_params_add(params, "positions", VLP_INIT_TRUNCATED(init_std), VLP_NO_DECAY,
+                                    2, (int64_t[]){1 + vlp_vit_patches(c), c->width});
+    if (c->mask_token)
+        vit->mask_token = vlp_params_add(params, "mask_token", VLP_INIT_TRUNCATED(init_std),
+                                         VLP_NO_DECAY, 1, &c->width);
+    if (c->input_norm) vlp_norm_declare(&vit->input_norm, params, "input_norm", c->width, c->eps);
+    vlp_block_config block = {.width = c->width,
+                              .heads = c->heads,
+                              .mlp_width = c->mlp_width,
+                              .act = c->act,
+                              .pre_norm = true,
+                              .eps = c->eps,
+                              .dropout = c->dropout,
+                              .attention_dropout = c->attention_dropout,
+                              .drop_path = c->drop_path,
+                              .init_std = init_std};
+    VLP_TRY(vlp_stack_declare(&vit->stack, params, &block, c->depth));
+    if (c->output_norm) vlp_norm_declare(&vit->norm, params, "norm", c->width, c->eps);
+    return VLP_OK;
+}
+
+void vlp_vit_free(vlp_vit *vit) {
+    vlp_stack_free(&vit->stack);
+}
+
+vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                            const uint8_t *mask, vlp_tensor **hidden) {
+    const vlp_vit_config *c = &vit->config;
+    vlp_tensor *x =
+        vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias, c->patch);
+    if (mask) x = vlp_mask_rows(tape, x, vit->mask_token, mask);
+    x = vlp_prepend_tokens(tape, vit->class_token, x);
+    x = vlp_add_positions(tape, x, vit->positions, 0);
+    x = vlp_dropout(tape, x, c->dropout);
+    if (c->input_norm) x = vlp_norm_forward(tape, &vit->input_norm, x);
+    return vlp_stack_forward(
+        tape, &vit->stack, x,
+        &(vlp_stack_input){.final_norm = c->output_norm ? &vit->norm : NULL, .hidden = hidden});
+}

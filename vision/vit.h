@@ -1,0 +1,43 @@
+/* Vision Transformer (Dosovitskiy et al., 2021): pixels to patches to [B, 1 + P, D].
+ * Pre-norm blocks, a class token first, learned positions, final LayerNorm. CLIP's variant has no
+ * patch bias and a LayerNorm before the blocks. */
+#ifndef VLP_VISION_VIT_H
+#define VLP_VISION_VIT_H
+
+#include "core/nn.h"
+
+typedef struct {
+    int64_t image_height, image_width, channels, patch;
+    int64_t width, depth, heads, mlp_width;
+    vlp_act act;
+    double eps;
+    bool patch_bias;  /* false: CLIP */
+    bool input_norm;  /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
+    bool output_norm; /* false: the caller normalises what it reads */
+    bool mask_token;  /* declares the token that stands for masked patches (MIM) */
+    double dropout, attention_dropout, drop_path;
+} vlp_vit_config;
+
+typedef struct {
+    vlp_vit_config config;
+    vlp_dense patch_embed;   /* weight [D, C p p] */
+    vlp_tensor *class_token; /* [1, D] */
+    vlp_tensor *positions;   /* [1 + P, D] */
+    vlp_tensor *mask_token;  /* [D] or NULL */
+    vlp_norm input_norm, norm;
+    vlp_stack stack;
+} vlp_vit;
+
+/* Declares the parameters; VLP_ERR_USAGE names sizes that do not fit. */
+vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_config *config);
+void vlp_vit_free(vlp_vit *vit);
+
+int64_t vlp_vit_patches(const vlp_vit_config *config); /* P */
+
+/* pixels [B, C, H, W] (normalised) -> [B, 1 + P, D].
+ * mask [B, P] (host, 1 = replaced by the mask token before positions are added; SimMIM) or NULL.
+ * hidden [depth + 1] or NULL: see vlp_stack_input. */
+vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                            const uint8_t *mask, vlp_tensor **hidden);
+
+#endif
