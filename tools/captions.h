@@ -31,6 +31,10 @@ vlp_status caption_subject(const char *sentence, vlp_buf *out);
 /* English for a cleaned Italian or French caption; NULL when the glossary lacks it. */
 const char *caption_translate(const char *cleaned);
 
+/* The right spelling of one lower-case word, or the words that it runs together ("palmtree"); NULL
+ * when it is fine. */
+const char *caption_mend(const char *word);
+
 /* Whether a title says nothing about its picture: the name of a whole collection. */
 bool caption_is_collection(const char *title);
 

@@ -15,12 +15,13 @@ static const char help[] =
     "\n"
     "  --size N      longest side of the pictures (default 256)\n"
     "  --held-out N  drawings each in val and test (default 530)\n"
+    "  --groups FILE also writes \"group, image, caption\" lines, to check what shares a split\n"
     "  --help        this text\n"
     "\n"
     "example: vlp-corpus quickstart/packages quickstart/corpus\n";
 
 typedef struct {
-    const char *packages, *out;
+    const char *packages, *out, *groups;
     int size, held_out;
 } options;
 
@@ -49,6 +50,7 @@ static vlp_status make_corpus(const options *o, vlp_buf *report) {
     VLP_TRY_DONE(corpus_add_emoji(&list, o->packages));
     VLP_TRY_DONE(corpus_measure(&list, images.data, o->size));
     VLP_TRY_DONE(corpus_split(&list, o->held_out, &counts));
+    if (o->groups) VLP_TRY_DONE(corpus_write_groups(&list, o->groups));
     status = corpus_write(&list, o->out, &counts, report);
 done:
     corpus_free(&list);
@@ -59,6 +61,7 @@ done:
 int main(int argc, char **argv) {
     static const struct option known[] = {{"size", required_argument, NULL, 's'},
                                           {"held-out", required_argument, NULL, 'n'},
+                                          {"groups", required_argument, NULL, 'g'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     options o = {.size = 256, .held_out = 530};
@@ -68,6 +71,7 @@ int main(int argc, char **argv) {
             return usage("--size wants a number from 16 to 4096");
         if (c == 'n' && !read_number(optarg, 0, 2000, &o.held_out))
             return usage("--held-out wants a number from 0 to 2000");
+        if (c == 'g') o.groups = optarg;
         if (c == '?') return 2;
     }
     if (argc - optind != 2) return usage("wants two folders, PACKAGES and OUT");

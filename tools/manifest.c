@@ -136,3 +136,16 @@ vlp_status corpus_write(const corpus_list *list, const char *folder,
         report, "groups %d, largest %d, may be held out %d, exact duplicates %d\n", counts->groups,
         counts->largest_group, counts->candidates, counts->duplicates);
 }
+
+vlp_status corpus_write_groups(const corpus_list *list, const char *path) {
+    vlp_buf text = {0};
+    vlp_status status = VLP_OK;
+    for (int i = 0; i < list->count && status == VLP_OK; i++) {
+        const corpus_picture *p = &list->item[i];
+        if (p->image && p->captions)
+            status = vlp_buf_printf(&text, "%d\t%s\t%s\n", p->group, p->image, p->caption[0]);
+    }
+    if (status == VLP_OK) status = vlp_file_write(path, text.data, text.len);
+    vlp_buf_free(&text);
+    return status;
+}

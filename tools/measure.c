@@ -11,7 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PIXELS = 16 * 1000 * 1000, MAX_FILE = 64 << 20, FLAT = 8, JPEG_QUALITY = 95 };
+enum {
+    MAX_PIXELS = 16 * 1000 * 1000,
+    MAX_FILE = 64 << 20,
+    FLAT = 8,
+    WHITE = 250,
+    JPEG_QUALITY = 95
+};
 
 /* Mean over the source box of each cell: image [h,w,3] u8 -> out [rows,cols,3] f64, 0..255. */
 static void box_means(const vlp_image *image, int rows, int cols, double *out) {
@@ -66,6 +72,47 @@ static bool is_flat(const vlp_image *image) {
         if (high[k] - low[k] >= FLAT) return false;
     }
     return true;
+}
+
+static bool is_white(const uint8_t *p) {
+    return p[0] >= WHITE && p[1] >= WHITE && p[2] >= WHITE;
+}
+
+static bool row_is_white(const vlp_image *image, int y) {
+    const uint8_t *p = image->pixels + (int64_t)y * image->width * 3;
+    for (int x = 0; x < image->width; x++, p += 3) {
+        if (!is_white(p)) return false;
+    }
+    return true;
+}
+
+static bool column_is_white(const vlp_image *image, int x, int top, int bottom) {
+    for (int y = top; y < bottom; y++) {
+        if (!is_white(image->pixels + ((int64_t)y * image->width + x) * 3)) return false;
+    }
+    return true;
+}
+
+/* Many a drawing stands small on a sheet of paper: cuts white margins to a thirtieth of the
+ * drawing, in place. A white image stays as it is. */
+static void crop_margins(vlp_image *image) {
+    int top = 0, bottom = image->height, left = 0, right = image->width;
+    while (top < bottom && row_is_white(image, top)) top++;
+    if (top == bottom) return;
+    while (row_is_white(image, bottom - 1)) bottom--;
+    while (column_is_white(image, left, top, bottom)) left++;
+    while (column_is_white(image, right - 1, top, bottom)) right--;
+    int margin = (bottom - top > right - left ? bottom - top : right - left) / 30;
+    top = top > margin ? top - margin : 0;
+    left = left > margin ? left - margin : 0;
+    bottom = bottom + margin < image->height ? bottom + margin : image->height;
+    right = right + margin < image->width ? right + margin : image->width;
+    size_t row = (size_t)(right - left) * 3;
+    for (int y = top; y < bottom; y++)
+        memmove(image->pixels + (size_t)(y - top) * row,
+                image->pixels + ((size_t)y * (size_t)image->width + (size_t)left) * 3, row);
+    image->width = right - left;
+    image->height = bottom - top;
 }
 
 static void look(const vlp_image *image, corpus_picture *picture) {
@@ -147,6 +194,7 @@ static vlp_status measure(corpus_picture *picture, const char *folder, int side,
         picture->skip = "not decodable";
         return VLP_OK;
     }
+    crop_margins(&b->image);
     look(&b->image, picture);
     if (is_flat(&b->image)) {
         picture->skip = "blank";

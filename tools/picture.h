@@ -70,4 +70,7 @@ vlp_status corpus_split(corpus_list *list, int held_out, corpus_split_counts *co
 vlp_status corpus_write(const corpus_list *list, const char *folder,
                         const corpus_split_counts *counts, vlp_buf *report);
 
+/* Tab-separated group, image and caption, a line each; equal groups share a split. */
+vlp_status corpus_write_groups(const corpus_list *list, const char *path);
+
 #endif

@@ -267,6 +267,7 @@ vlp_status corpus_split(corpus_list *list, int held_out, corpus_split_counts *co
     for (int i = 0; i < 2 * held_out; i++) held[i] = -1;
     VLP_TRY_DONE(hold_out(list, candidates, counts->candidates, held_out, held));
     settle(list, held, 2 * held_out, counts);
+    for (int i = 0; i < list->count; i++) list->item[i].group = root_of(list, i);
     status = VLP_OK;
 done:
     vlp_free(order);
