@@ -249,5 +249,7 @@ vlp_tensor *vlp_attention(vlp_tape *tape, const vlp_attention_args *args) {
     vlp_node_output(tape, node, VLP_REAL, 3 - skip, shape + skip);
     vlp_node_save(tape, node, 0,
                   (size_t)(attr.batch * attr.heads * attr.queries) * sizeof(vlp_real));
+    node->flops = 4.0 * (double)(attr.batch * attr.heads * attr.width) * (double)attr.queries *
+                  (double)attr.keys;
     return vlp_tape_run(tape, node);
 }

@@ -104,6 +104,7 @@ vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor 
     for (int i = 0; i < x->ndim; i++) shape[i] = x->shape[i];
     shape[x->ndim - 1] = w->shape[0];
     vlp_tensor *y = vlp_node_output(tape, node, VLP_REAL, x->ndim, shape);
+    node->flops = 2.0 * (double)vlp_rows(x) * (double)vlp_numel(w);
     if (y && act != VLP_ACT_NONE && node->recorded)
         vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * sizeof(vlp_real));
     return vlp_tape_run(tape, node);

@@ -139,5 +139,6 @@ vlp_tensor *vlp_patch_embed(vlp_tape *tape, vlp_tensor *pixels, vlp_tensor *w, v
     if (!node) return NULL;
     int64_t shape[] = {size[0], (size[2] / patch) * (size[3] / patch), w->shape[0]};
     vlp_node_output(tape, node, VLP_REAL, 3, shape);
+    node->flops = 2.0 * (double)(shape[0] * shape[1]) * (double)vlp_numel(w);
     return vlp_tape_run(tape, node);
 }

@@ -24,6 +24,7 @@ struct vlp_tape {
     pool_block *pool;
     uint64_t seed, step;
     size_t work_peak;
+    double flops;
     bool planning, grad, training;
     vlp_status status;
     char message[512];
@@ -92,6 +93,7 @@ void vlp_tape_begin(vlp_tape *tape, uint64_t seed, uint64_t step) {
     tape->n_nodes = 0;
     tape->op_number = 0;
     tape->pool = NULL;
+    tape->flops = 0;
     tape->seed = seed;
     tape->step = step;
     tape->status = VLP_OK;
@@ -241,6 +243,7 @@ static bool prepare_work(vlp_tape *tape, vlp_node *node) {
 vlp_tensor *vlp_tape_run(vlp_tape *tape, vlp_node *node) {
     if (tape->status != VLP_OK || !prepare_work(tape, node)) return NULL;
     if (!tape->planning) node->op->forward(node);
+    tape->flops += node->flops;
     if (node->recorded) {
         VLP_ASSERT(tape->n_nodes < tape->max_nodes, "more than %d ops in a step", MAX_NODES);
         tape->nodes[tape->n_nodes++] = node;
@@ -285,6 +288,14 @@ static void run_backward(vlp_node *node) {
         if (node->in[i] && node->in[i]->grad_fresh) vlp_grad_add(node->in[i]);
 }
 
+/* A product of two factors costs the same again for the gradient of each; attention's three inputs
+ * share one tape node and cost twice its forward. */
+static double backward_flops(const vlp_node *node) {
+    int wanted = 0;
+    for (int i = 0; i < node->n_in && i < 2; i++) wanted += node->in[i] && node->in[i]->needs_grad;
+    return node->flops * wanted;
+}
+
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
     for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
@@ -292,6 +303,7 @@ static void node_backward(vlp_tape *tape, vlp_node *node) {
     for (int i = 0; i < node->n_in; i++) need_grad(tape, node->in[i]);
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
     if (!tape->planning) run_backward(node);
+    tape->flops += backward_flops(node);
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];
         if (out->grad) pool_give(tape, out->grad, grad_bytes(out));

@@ -46,6 +46,7 @@ struct vlp_node {
     void *work;                  /* scratch of this call */
     uint64_t seed;               /* key of the node's random numbers */
     bool recorded;               /* backward will visit it */
+    double flops; /* of forward; backward is counted once more for each input with a gradient */
 };
 
 vlp_status vlp_tape_new(vlp_tape **out);
@@ -70,6 +71,9 @@ void vlp_tape_set_training(vlp_tape *tape, bool training);
 bool vlp_tape_training(const vlp_tape *tape);
 /* True while rehearsing: data of tensors must not be looked at. */
 bool vlp_tape_planning(const vlp_tape *tape);
+
+/* Floating-point operations of the products of the step so far, recomputation not counted. */
+double vlp_tape_flops(const vlp_tape *tape);
 
 vlp_status vlp_tape_status(const vlp_tape *tape);
 void vlp_tape_fail(vlp_tape *tape, vlp_status status); /* keeps the first failure and its message */

@@ -126,15 +126,30 @@ int vlp_parallel_parts(int64_t n, int64_t grain) {
     return (int)(chunks < threads ? chunks : threads);
 }
 
+typedef struct {
+    int64_t n, grain, each, extra; /* the first `extra` parts have one more chunk than `each` */
+    vlp_range_body body;
+    void *ctx;
+} split;
+
+static void run_part(const split *s, int part) {
+    int64_t first = part * s->each + (part < s->extra ? part : s->extra);
+    int64_t begin = first * s->grain, end = (first + s->each + (part < s->extra)) * s->grain;
+    s->body(begin, end < s->n ? end : s->n, part, s->ctx);
+}
+
+/* The team always has all threads, though few parts leave some idle: libgomp allocates a new team
+ * whenever the size changes, and a warm step must not allocate. */
 void vlp_parallel_for(int64_t n, int64_t grain, vlp_range_body body, void *ctx) {
     int parts = vlp_parallel_parts(n, grain);
     if (parts == 0) return;
     int64_t chunks = n / grain + (n % grain != 0);
-    int64_t each = chunks / parts, extra = chunks % parts; /* the first `extra` have one more */
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1 && !omp_in_parallel())
-    for (int part = 0; part < parts; part++) {
-        int64_t first = part * each + (part < extra ? part : extra);
-        int64_t begin = first * grain, end = (first + each + (part < extra)) * grain;
-        body(begin, end < n ? end : n, part, ctx);
+    split s = {n, grain, chunks / parts, chunks % parts, body, ctx};
+    if (parts == 1 || omp_in_parallel()) {
+        for (int part = 0; part < parts; part++) run_part(&s, part);
+        return;
     }
+#pragma omp parallel num_threads(vlp_threads_get())
+    for (int part = omp_get_thread_num(); part < parts; part += omp_get_num_threads())
+        run_part(&s, part);
 }

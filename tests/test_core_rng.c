@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 /* Known answers of Philox4x32-10 from the Random123 distribution's kat_vectors. */
-static void test_core_rng__philox_known_answers(void **state)
-{
+static void test_core_rng__philox_known_answers(void **state) {
     (void)state;
     static const struct {
         uint32_t counter[4], key[2], out[4];
@@ -26,8 +25,7 @@ static void test_core_rng__philox_known_answers(void **state)
     }
 }
 
-static void test_core_rng__moments_of_uniform_and_normal(void **state)
-{
+static void test_core_rng__moments_of_uniform_and_normal(void **state) {
     (void)state;
     vlp_rng rng = vlp_rng_at(7, VLP_RNG_TEST, 0, 1);
     enum { N = 200000 };
@@ -45,8 +43,7 @@ static void test_core_rng__moments_of_uniform_and_normal(void **state)
     assert_float_equal(normal_square, 1, 0.02);
 }
 
-static void test_core_rng__streams_differ_and_repeat(void **state)
-{
+static void test_core_rng__streams_differ_and_repeat(void **state) {
     (void)state;
     vlp_rng a = vlp_rng_at(1, VLP_RNG_MLM, 2, 3), same = vlp_rng_at(1, VLP_RNG_MLM, 2, 3);
     vlp_rng others[] = {vlp_rng_at(2, VLP_RNG_MLM, 2, 3), vlp_rng_at(1, VLP_RNG_MIM, 2, 3),
@@ -56,8 +53,7 @@ static void test_core_rng__streams_differ_and_repeat(void **state)
     for (size_t i = 0; i < 4; i++) assert_true(x != vlp_rng_u64(&others[i]));
 }
 
-static void test_core_rng__below_is_unbiased(void **state)
-{
+static void test_core_rng__below_is_unbiased(void **state) {
     (void)state;
     vlp_rng rng = vlp_rng_at(9, VLP_RNG_TEST, 0, 0);
     int counts[3] = {0};
@@ -65,8 +61,7 @@ static void test_core_rng__below_is_unbiased(void **state)
     for (int i = 0; i < 3; i++) assert_in_range(counts[i], 9700, 10300);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_core_rng__philox_known_answers),
         cmocka_unit_test(test_core_rng__moments_of_uniform_and_normal),

@@ -177,7 +177,7 @@ static double zeros(const vlp_tensor *y, double rate) {
     const vlp_real *data = vlp_real_data(y);
     int64_t n = vlp_numel(y), dropped = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (data[i] != 0) assert_float_equal(data[i], 1 / (1 - rate), 1e-12);
+        if (data[i] != 0) assert_true(fabs(data[i] - 1 / (1 - rate)) < 1e-12);
         dropped += data[i] == 0;
     }
     return (double)dropped / (double)n;
@@ -187,8 +187,8 @@ static void test_grad_elementwise__dropout_keeps_its_rate(void **state) {
     ones *o = *state;
     vlp_tape_set_training(o->tape, true);
     vlp_tensor *first = vlp_dropout(o->tape, o->x, 0.3), *second = vlp_dropout(o->tape, o->x, 0.3);
-    assert_float_equal(zeros(first, 0.3), 0.3, 0.02);
-    assert_float_equal(zeros(second, 0.3), 0.3, 0.02);
+    assert_true(fabs(zeros(first, 0.3) - 0.3) < 0.02);
+    assert_true(fabs(zeros(second, 0.3) - 0.3) < 0.02);
     assert_memory_not_equal(first->data, second->data, sizeof o->values);
 }
 
@@ -196,10 +196,9 @@ static void test_grad_elementwise__drop_path_drops_whole_samples(void **state) {
     ones *o = *state;
     vlp_tape_set_training(o->tape, true);
     vlp_tensor *y = vlp_drop_path(o->tape, o->x, 0.2);
-    assert_float_equal(zeros(y, 0.2), 0.2, 0.03);
+    assert_true(fabs(zeros(y, 0.2) - 0.2) < 0.03);
     const vlp_real *data = vlp_real_data(y);
-    for (int i = 0; i < SAMPLES * WIDTH; i++)
-        assert_float_equal(data[i], data[i / WIDTH * WIDTH], 0);
+    for (int i = 0; i < SAMPLES * WIDTH; i++) assert_true(data[i] == data[i / WIDTH * WIDTH]);
 }
 
 int main(void) {

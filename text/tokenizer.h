@@ -1,5 +1,11 @@
 /* Tokenizers: UTF-8 text to ids and back. A tokenizer is immutable after opening and may be shared
- * by threads; encoding allocates nothing once a thread's scratch is warm. */
+ * by threads; encoding allocates nothing.
+ *
+ *     vlp_tokenizer *tokenizer;
+ *     VLP_TRY(vlp_tokenizer_open(&tokenizer, "model/"));
+ *     int n = vlp_tokenizer_encode(tokenizer, text, strlen(text), true, ids, 64);
+ *     vlp_tokenizer_free(tokenizer);
+ */
 #ifndef VLP_TEXT_TOKENIZER_H
 #define VLP_TEXT_TOKENIZER_H
 
@@ -10,35 +16,66 @@
 
 typedef struct vlp_tokenizer vlp_tokenizer;
 
-/* Ids of the special tokens; -1 where the kind has none. */
+/* Ids of the special tokens; -1 where the kind or the vocabulary has none. */
 typedef struct {
     int32_t pad, unk, cls, sep, mask;
 } vlp_special_ids;
 
-/* Opens a model folder's tokenizer (vocab.txt and tokenizer_config.json in Hugging Face layout) or a
- * bare vocab.txt. */
+/* Opens a model folder's tokenizer (vocab.txt and tokenizer_config.json in Hugging Face layout) or
+ * a bare vocab.txt. Errors name the file and the line or key. */
 vlp_status vlp_tokenizer_open(vlp_tokenizer **out, const char *path);
 void vlp_tokenizer_free(vlp_tokenizer *tokenizer);
 
-/* Writes vocab.txt, tokenizer_config.json and special_tokens_map.json into folder. */
+/* Writes vocab.txt, tokenizer_config.json and special_tokens_map.json into folder (made if absent).
+ */
 vlp_status vlp_tokenizer_save(const vlp_tokenizer *tokenizer, const char *folder);
 
 int32_t vlp_tokenizer_size(const vlp_tokenizer *tokenizer);
 vlp_special_ids vlp_tokenizer_special(const vlp_tokenizer *tokenizer);
-const char *vlp_tokenizer_token(const vlp_tokenizer *tokenizer, int32_t id); /* borrowed; NULL out of range */
+const char *vlp_tokenizer_token(const vlp_tokenizer *tokenizer,
+                                int32_t id); /* borrowed; NULL out of range */
+int32_t vlp_tokenizer_find(const vlp_tokenizer *tokenizer, const char *token); /* its id, or -1 */
 /* Whether the token continues a word ("##ing"): whole-word masking masks it with its head. */
 bool vlp_tokenizer_continues_word(const vlp_tokenizer *tokenizer, int32_t id);
 
-/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] when `special`, truncated at the
- * right so that [SEP] stays. Returns how many were written. Malformed UTF-8 and NUL are dropped. */
+/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] when `special` (max >= 2 then),
+ * truncated at the right so that [SEP] stays. Returns how many were written. Malformed UTF-8 and
+ * NUL are dropped. "[MASK]" and the like in the text become the special tokens, as in Hugging
+ * Face's. */
 int vlp_tokenizer_encode(const vlp_tokenizer *tokenizer, const char *text, size_t len, bool special,
                          int32_t *ids, int max);
 
-/* The same, then padded to exactly `length` ids; mask[i] = 1 for real tokens. mask may be NULL. */
+/* Without [CLS] and [SEP], and special tokens in the text are ordinary text, as in Google's BERT.
+ */
+int vlp_tokenizer_encode_literal(const vlp_tokenizer *tokenizer, const char *text, size_t len,
+                                 int32_t *ids, int max);
+
+/* The same as encode with `special`, then padded to exactly `length` ids; mask[i] = 1 for real
+ * tokens. mask may be NULL. */
 void vlp_tokenizer_encode_padded(const vlp_tokenizer *tokenizer, const char *text, size_t len,
                                  int length, int32_t *ids, uint8_t *mask);
 
-/* Appends the text of ids; `skip_special` leaves [CLS], [SEP], [PAD] and the like out. */
+/* Which text of a pair gives tokens up when both do not fit. */
+typedef enum {
+    VLP_TRUNCATE_LONGEST, /* token by token from the longer, the second when equal */
+    VLP_TRUNCATE_FIRST,
+    VLP_TRUNCATE_SECOND,
+} vlp_truncate;
+
+typedef struct {
+    const char *text;
+    size_t len;
+} vlp_text;
+
+/* [CLS] first [SEP] second [SEP] in at most `max` >= 3 ids; types[i] = 0 up to the first [SEP],
+ * then 1; types may be NULL. Returns how many ids; -1, with nothing meaningful written, when the
+ * text that `truncate` names would have to vanish and the other does not fit. */
+int vlp_tokenizer_encode_pair(const vlp_tokenizer *tokenizer, vlp_text first, vlp_text second,
+                              vlp_truncate truncate, int32_t *ids, uint8_t *types, int max);
+
+/* Appends the text of ids; `skip_special` leaves [CLS], [SEP], [PAD] and the like out. Spaces
+ * before punctuation and English contractions are cleaned up as Hugging Face does. An id out of
+ * range is VLP_ERR_USAGE. */
 vlp_status vlp_tokenizer_decode(const vlp_tokenizer *tokenizer, const int32_t *ids, int n,
                                 bool skip_special, vlp_buf *out);
 

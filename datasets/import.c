@@ -1,0 +1,183 @@
+#include "datasets/import.h"
+
+#include "core/file.h"
+#include "core/log.h"
+#include "datasets/session.h"
+#include "datasets/verify.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static const vlp_importer *const importers[] = {
+    &vlp_importer_folder, &vlp_importer_csv,      &vlp_importer_tsv,   &vlp_importer_jsonl,
+    &vlp_importer_coco,   &vlp_importer_karpathy, &vlp_importer_albef, &vlp_importer_imagefolder,
+    &vlp_importer_text,   &vlp_importer_idx,
+};
+
+static const char *const skip_names[VLP_SKIP_COUNT] = {
+    [VLP_SKIP_MISSING] = "missing",
+    [VLP_SKIP_ZERO_BYTES] = "zero bytes",
+    [VLP_SKIP_UNREADABLE] = "unreadable",
+    [VLP_SKIP_NOT_AN_IMAGE] = "not an image",
+    [VLP_SKIP_UNSUPPORTED] = "unsupported image format",
+    [VLP_SKIP_TRUNCATED] = "truncated header",
+    [VLP_SKIP_TOO_LARGE] = "too large",
+    [VLP_SKIP_EMPTY_CAPTION] = "empty caption",
+    [VLP_SKIP_BAD_ROW] = "bad row",
+    [VLP_SKIP_UNDECODABLE] = "undecodable",
+};
+
+const char *vlp_skip_name(vlp_skip_reason reason) {
+    return skip_names[reason];
+}
+
+const char *vlp_import_formats(void) {
+    return "auto|folder|csv|tsv|jsonl|coco|karpathy|albef|imagefolder|text|idx";
+}
+
+const char *const vlp_image_keys[] = {"image",      "image_path", "img_path", "imgpath",
+                                      "filepath",   "file_path",  "path",     "file_name",
+                                      "filename",   "file",       "img",      "image_file",
+                                      "image_name", "picture",    "photo",    NULL};
+const char *const vlp_caption_keys[] = {"caption",  "captions",  "text",        "texts",   "title",
+                                        "sentence", "sentences", "description", "comment", "alt",
+                                        "alt_text", "raw",       "txt",         NULL};
+
+const char *vlp_extension(const char *name) {
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *dot = strrchr(base, '.');
+    return dot && dot != base ? dot : "";
+}
+
+bool vlp_is_image_name(const char *name) {
+    static const char *const extensions[] = {".jpg",  ".jpeg", ".png", ".jpe",  ".jfif", ".webp",
+                                             ".gif",  ".bmp",  ".tif", ".tiff", ".heic", ".heif",
+                                             ".avif", ".dng",  ".jp2", ".jxl",  ".psd"};
+    const char *extension = vlp_extension(name);
+    for (size_t i = 0; i < VLP_COUNT(extensions); i++)
+        if (strcasecmp(extension, extensions[i]) == 0) return true;
+    return false;
+}
+
+/* The first bytes of a file; none of a folder. */
+static vlp_status read_head(const char *path, char *head, size_t max, size_t *len) {
+    *len = 0;
+    if (vlp_is_folder(path)) return VLP_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, head, max) : -1;
+    if (fd >= 0) close(fd);
+    if (n < 0) return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: cannot be read; check the path", path);
+    *len = (size_t)n;
+    return VLP_OK;
+}
+
+static const vlp_importer *by_name(const char *name) {
+    for (size_t i = 0; i < VLP_COUNT(importers); i++)
+        if (strcmp(importers[i]->name, name) == 0) return importers[i];
+    return NULL;
+}
+
+static vlp_status choose(const char *source, const char *format, const vlp_importer **out) {
+    if (!vlp_path_exists(source))
+        return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no such file or folder; check the path", source);
+    if (format && strcmp(format, "auto") != 0) {
+        *out = by_name(format);
+        if (*out) return VLP_OK;
+        return VLP_FAIL(VLP_ERR_USAGE, "unknown format \"%s\"; known: %s", format,
+                        vlp_import_formats());
+    }
+    char head[4097] = "";
+    size_t len;
+    VLP_TRY(read_head(source, head, sizeof head - 1, &len));
+    int best = 0;
+    for (size_t i = 0; i < VLP_COUNT(importers); i++) {
+        int sure = importers[i]->sniff(source, vlp_is_folder(source), head, len);
+        if (sure > best) *out = importers[i];
+        if (sure > best) best = sure;
+    }
+    if (best > 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s: not recognised as any of %s; say which with --format",
+                    source, vlp_import_formats());
+}
+
+/* A folder that holds a manifest under a usual name is that manifest. */
+static const char *const manifests[] = {"metadata.jsonl", "metadata.csv", "captions.jsonl",
+                                        "captions.csv",   "captions.tsv", "captions.txt",
+                                        "captions.json",  "results.csv",  "pairs.jsonl",
+                                        "pairs.csv",      "pairs.tsv"};
+
+static vlp_status find_manifest(const char *source, const char *format, vlp_buf *path) {
+    bool any = !format || strcmp(format, "auto") == 0;
+    VLP_TRY(vlp_buf_puts(path, source));
+    if (!any || !vlp_is_folder(source)) return VLP_OK;
+    for (size_t i = 0; i < VLP_COUNT(manifests); i++) {
+        VLP_TRY(vlp_path_join(path, source, manifests[i]));
+        if (vlp_path_exists(path->data)) return VLP_OK;
+    }
+    vlp_buf_clear(path);
+    return vlp_buf_puts(path, source);
+}
+
+static vlp_status check_images(vlp_index *index, const vlp_import_options *options,
+                               vlp_import_report *report) {
+    vlp_verify_options verify = {.threads = options->threads,
+                                 .max_pixels = options->max_pixels,
+                                 .progress = options->progress,
+                                 .bad = options->skipped,
+                                 .user = options->user};
+    vlp_verify_report verified = {0};
+    vlp_status status = vlp_index_verify(index, &verify, &verified);
+    report->skipped += verified.bad;
+    report->by_reason[VLP_SKIP_UNDECODABLE] += verified.bad;
+    report->images -= verified.bad;
+    return status;
+}
+
+vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_import_options *options,
+                            vlp_import_report *report) {
+    const vlp_importer *importer = NULL;
+    vlp_session *session = NULL;
+    vlp_buf path = {0};
+    vlp_status status = VLP_OK;
+    VLP_TRY_DONE(find_manifest(source, options->format, &path));
+    VLP_TRY_DONE(choose(path.data, options->format, &importer));
+    VLP_TRY_DONE(vlp_session_open(&session, index, path.data, importer->name, options, report));
+    snprintf(report->recognised, sizeof report->recognised, "%s: %s", path.data, importer->name);
+    VLP_TRY_DONE(importer->run(session));
+    vlp_log(VLP_LOG_INFO, "%s", report->recognised);
+    VLP_TRY_DONE(vlp_session_finish(session));
+done:
+    vlp_session_free(session);
+    vlp_buf_free(&path);
+    if (status == VLP_OK && options->check) status = check_images(index, options, report);
+    return status;
+}
+
+vlp_json *vlp_import_report_json(const vlp_import_report *report) {
+    vlp_json *json = vlp_json_new_object(), *reasons = vlp_json_new_object();
+    const struct {
+        const char *key;
+        int64_t value;
+    } members[] = {
+        {"images", report->images},
+        {"captions", report->captions},
+        {"texts", report->texts},
+        {"new", report->added},
+        {"changed", report->changed},
+        {"unchanged", report->unchanged},
+        {"removed", report->removed},
+        {"skipped", report->skipped},
+        {"duplicates", report->duplicates},
+        {"duplicates_across_splits", report->crossed},
+        {"repaired_captions", report->repaired},
+    };
+    for (size_t i = 0; i < VLP_COUNT(members); i++)
+        vlp_json_set_int(json, members[i].key, members[i].value);
+    for (int r = 0; r < VLP_SKIP_COUNT; r++)
+        if (report->by_reason[r]) vlp_json_set_int(reasons, skip_names[r], report->by_reason[r]);
+    vlp_json_set(json, "skipped_by_reason", reasons);
+    return json;
+}

@@ -1,0 +1,132 @@
+/* One sample: from a position to pixels and tokens. */
+#include "datasets/loader_state.h"
+
+#include <string.h>
+
+/* How many rows in a row may be bad before the run gives up. */
+enum { MAX_SUBSTITUTES = 1000 };
+
+static bool known_bad(vlp_loader *loader, int64_t id) {
+    pthread_mutex_lock(&loader->lock);
+    bool bad = vlp_bitset_has(&loader->bad, id);
+    pthread_mutex_unlock(&loader->lock);
+    return bad;
+}
+
+static void note_bad(vlp_loader *loader, const vlp_located *located) {
+    pthread_mutex_lock(&loader->lock);
+    bool first = !vlp_bitset_has(&loader->bad, located->id) &&
+                 vlp_bitset_add(&loader->bad, located->id) == VLP_OK;
+    loader->skipped += first;
+    pthread_mutex_unlock(&loader->lock);
+    if (first && loader->options.skipped)
+        loader->options.skipped(located->path, vlp_error(), loader->options.user);
+}
+
+static vlp_status fill_pixels(loader_worker *w, const vlp_located *located, int64_t pass,
+                              float *out) {
+    vlp_loader *loader = w->loader;
+    bool train = loader->options.train;
+    vlp_image picture;
+    if (!train || !vlp_pixel_cache_get(loader->cache, located->id, &picture)) {
+        VLP_TRY(
+            vlp_reader_pixels(w->reader, located, &loader->decode, loader->short_side, &w->image));
+        picture = w->image;
+        if (train && located->stored == VLP_STORED_ENCODED)
+            vlp_pixel_cache_put(loader->cache, located->id, &picture);
+    }
+    /* by content, not by row id: what lies between good rows must not change their crops */
+    vlp_rng rng =
+        vlp_rng_at(loader->options.seed, VLP_RNG_AUGMENT, (uint64_t)pass, located->hash.low);
+    return vlp_transform_apply(loader->options.transform, &picture, train ? &rng : NULL,
+                               &w->transform, out);
+}
+
+static void fill_tokens(const vlp_loader *loader, loader_slot *slot, int j,
+                        const vlp_caption_row *caption) {
+    int length = loader->options.text_length;
+    slot->caption_ids[j] = caption->id;
+    slot->caption_groups[j] = caption->group;
+    if (loader->options.tokenizer)
+        vlp_tokenizer_encode_padded(loader->options.tokenizer, caption->text, caption->len, length,
+                                    slot->token_ids + (int64_t)j * length,
+                                    slot->attention_mask + (int64_t)j * length);
+}
+
+static vlp_status fill_text(loader_worker *w, loader_slot *slot, int j, int64_t caption_id) {
+    vlp_caption_row caption;
+    VLP_TRY(vlp_reader_caption(w->reader, caption_id, &caption));
+    fill_tokens(w->loader, slot, j, &caption);
+    slot->image_ids[j] = caption.image_id;
+    slot->groups[j] = 0;
+    if (!caption.image_id) return VLP_OK;
+    vlp_located located;
+    VLP_TRY(vlp_reader_locate(w->reader, caption.image_id, &located));
+    slot->groups[j] = located.group;
+    return VLP_OK;
+}
+
+/* *ok = false: the image could not be read. */
+static vlp_status fill_image(loader_worker *w, loader_slot *slot, int j, int64_t id, int64_t pass,
+                             bool *ok) {
+    vlp_loader *loader = w->loader;
+    *ok = !known_bad(loader, id);
+    if (!*ok) return VLP_OK;
+    vlp_located located;
+    VLP_TRY(vlp_reader_locate(w->reader, id, &located));
+    const vlp_transform *transform = loader->options.transform;
+    if (transform) {
+        int64_t plane = (int64_t)transform->image_size * transform->image_size * 3;
+        vlp_status status = fill_pixels(w, &located, pass, slot->pixels + j * plane);
+        if (status == VLP_ERR_MEMORY) return status;
+        *ok = status == VLP_OK;
+        if (!*ok) note_bad(loader, &located);
+        if (!*ok) return VLP_OK;
+    }
+    slot->image_ids[j] = id;
+    slot->groups[j] = located.group;
+    if (loader->options.rows != VLP_ROWS_PAIRS) return VLP_OK;
+    vlp_rng rng =
+        vlp_rng_at(loader->options.seed, VLP_RNG_CAPTION, (uint64_t)pass, located.hash.low);
+    vlp_caption_row caption;
+    VLP_TRY(vlp_reader_draw_caption(w->reader, id, &rng, &caption));
+    fill_tokens(loader, slot, j, &caption);
+    return VLP_OK;
+}
+
+static void leave_empty(const vlp_loader *loader, loader_slot *slot, int j) {
+    slot->image_ids[j] = -1;
+    slot->groups[j] = -1;
+    slot->caption_ids[j] = 0;
+    slot->caption_groups[j] = 0;
+    const vlp_loader_options *o = &loader->options;
+    int64_t plane =
+        o->transform ? (int64_t)o->transform->image_size * o->transform->image_size * 3 : 0;
+    if (plane) memset(slot->pixels + j * plane, 0, (size_t)plane * sizeof(float));
+    if (!o->tokenizer) return;
+    memset(slot->token_ids + (int64_t)j * o->text_length, 0,
+           (size_t)o->text_length * sizeof(int32_t));
+    memset(slot->attention_mask + (int64_t)j * o->text_length, 0, (size_t)o->text_length);
+}
+
+vlp_status vlp_loader_fill(loader_worker *w, loader_slot *slot, int j, int64_t position) {
+    vlp_loader *loader = w->loader;
+    bool train = loader->options.train, ok = false;
+    vlp_sample sample = train ? vlp_sampler_at(loader->sampler, position)
+                              : (vlp_sample){.pool = 0, .row = position};
+    const vlp_rows *pool = &loader->pools[sample.pool];
+    slot->caption_ids[j] = slot->caption_groups[j] = 0;
+    if (loader->options.rows == VLP_ROWS_TEXTS) return fill_text(w, slot, j, pool->ids[sample.row]);
+    int64_t tries = !train ? 1 : pool->count < MAX_SUBSTITUTES ? pool->count : MAX_SUBSTITUTES;
+    for (int64_t i = 0; i < tries && !ok; i++)
+        VLP_TRY(
+            fill_image(w, slot, j, pool->ids[(sample.row + i) % pool->count], sample.pass, &ok));
+    if (ok) return VLP_OK;
+    if (train)
+        return VLP_FAIL(VLP_ERR_IO,
+                        "%lld images in a row cannot be read any more; are the files"
+                        " still there?",
+                        (long long)tries);
+    leave_empty(loader, slot, j);
+    return VLP_OK;
+}

@@ -1,0 +1,148 @@
+#include "datasets/rows.h"
+
+#include "core/memory.h"
+
+/* ?1 = split or NULL, ?2 = source id or 0 */
+#define FILTER " AND (?1 IS NULL OR i.split=?1) AND (?2=0 OR i.source_id=?2)"
+
+static const char *const selects[] = {
+    [VLP_ROWS_PAIRS] = "SELECT i.id FROM images i WHERE i.state=1" FILTER
+                       " AND EXISTS(SELECT 1 FROM captions c WHERE c.image_id=i.id)"
+                       " ORDER BY i.hash, i.path, i.offset",
+    [VLP_ROWS_IMAGES] =
+        "SELECT i.id FROM images i WHERE i.state=1" FILTER " ORDER BY i.hash, i.path, i.offset",
+    [VLP_ROWS_TEXTS] = "SELECT c.id FROM captions c LEFT JOIN images i ON i.id=c.image_id"
+                       " WHERE (c.image_id IS NULL OR i.state=1)"
+                       " AND (?1 IS NULL OR coalesce(i.split, c.split)=?1)"
+                       " AND (?2=0 OR c.source_id=?2)"
+                       " ORDER BY c.hash, c.text, i.hash, c.id",
+};
+
+static vlp_status bound_int(vlp_db *db, const char *sql, const char *split, int64_t source,
+                            int64_t *out) {
+    vlp_stmt *stmt;
+    VLP_TRY(vlp_stmt_new(&stmt, db, sql));
+    vlp_bind_text(stmt, 1, split, -1);
+    vlp_bind_int(stmt, 2, source);
+    bool row;
+    vlp_status status = vlp_stmt_step(stmt, &row);
+    *out = status == VLP_OK && row ? vlp_column_int(stmt, 0) : 0;
+    vlp_stmt_free(stmt);
+    return status;
+}
+
+static vlp_status source_id(vlp_db *db, const char *name, int64_t *id) {
+    *id = 0;
+    if (!name) return VLP_OK;
+    VLP_TRY(bound_int(db, "SELECT id FROM sources WHERE name=?1 AND ?2=?2", name, 0, id));
+    if (*id) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no source named \"%s\"; `vlp stats` lists the names",
+                    vlp_db_path(db), name);
+}
+
+static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t source) {
+    int64_t open;
+    VLP_TRY(bound_int(db, "SELECT count(*) FROM images i WHERE i.state=0" FILTER, split, source,
+                      &open));
+    if (open == 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE, "%s: %lld images were never decoded; run `vlp index --check`",
+                    vlp_db_path(db), (long long)open);
+}
+
+static vlp_status collect(vlp_stmt *stmt, vlp_rows *out) {
+    int64_t capacity = 0;
+    while (true) {
+        bool row;
+        VLP_TRY(vlp_stmt_step(stmt, &row));
+        if (!row) return VLP_OK;
+        if (out->count == capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            int64_t *ids = vlp_realloc(out->ids, (size_t)capacity * sizeof *ids);
+            if (!ids) return VLP_ERR_MEMORY;
+            out->ids = ids;
+        }
+        out->ids[out->count++] = vlp_column_int(stmt, 0);
+    }
+}
+
+vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
+                         const char *split, const char *source) {
+    static const char *const things[] = {"images with captions", "images", "captions or texts"};
+    *out = (vlp_rows){0};
+    vlp_db *db = vlp_index_db(index);
+    int64_t id;
+    VLP_TRY(source_id(db, source, &id));
+    VLP_TRY(refuse_unverified(db, split, id));
+    vlp_stmt *stmt;
+    VLP_TRY(vlp_stmt_new(&stmt, db, selects[kind]));
+    vlp_bind_text(stmt, 1, split, -1);
+    vlp_bind_int(stmt, 2, id);
+    vlp_status status = collect(stmt, out);
+    vlp_stmt_free(stmt);
+    if (status == VLP_OK && out->count == 0)
+        status =
+            VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no usable %s%s%s%s%s; `vlp stats` shows what is there",
+                     vlp_db_path(db), things[kind], split ? " in split " : "", split ? split : "",
+                     source ? " of source " : "", source ? source : "");
+    if (status != VLP_OK) vlp_rows_close(out);
+    return status;
+}
+
+void vlp_rows_close(vlp_rows *rows) {
+    vlp_free(rows->ids);
+    *rows = (vlp_rows){0};
+}
+
+static vlp_status eval_alloc(vlp_eval_rows *out, vlp_db *db) {
+    int64_t **lists[] = {&out->caption_ids, &out->caption_images, &out->caption_groups};
+    VLP_TRY(vlp_db_int(db, "SELECT count(*) FROM captions", &out->n_captions));
+    for (size_t i = 0; i < VLP_COUNT(lists); i++)
+        if (!(*lists[i] = vlp_alloc_zero((size_t)out->n_captions + 1, sizeof(int64_t))))
+            return VLP_ERR_MEMORY;
+    out->n_captions = 0;
+    out->image_groups = vlp_alloc_zero((size_t)out->n_images + 1, sizeof(int64_t));
+    return out->image_groups ? VLP_OK : VLP_ERR_MEMORY;
+}
+
+static vlp_status eval_captions(vlp_eval_rows *out, vlp_stmt *stmt) {
+    for (int64_t i = 0; i < out->n_images; i++) {
+        vlp_bind_int(stmt, 1, out->image_ids[i]);
+        while (true) {
+            bool row;
+            VLP_TRY(vlp_stmt_step(stmt, &row));
+            if (!row) break;
+            int64_t c = out->n_captions++;
+            out->image_groups[i] = out->caption_groups[c] = vlp_column_int(stmt, 1);
+            out->caption_ids[c] = vlp_column_int(stmt, 0);
+            out->caption_images[c] = i;
+        }
+    }
+    return VLP_OK;
+}
+
+vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split) {
+    *out = (vlp_eval_rows){0};
+    vlp_rows images;
+    VLP_TRY(vlp_rows_open(&images, index, VLP_ROWS_PAIRS, split, NULL));
+    out->n_images = images.count;
+    out->image_ids = images.ids;
+    vlp_stmt *stmt = NULL;
+    vlp_status status = eval_alloc(out, vlp_index_db(index));
+    if (status == VLP_OK)
+        status = vlp_stmt_new(&stmt, vlp_index_db(index),
+                              "SELECT c.id, i.group_id FROM captions c JOIN images i"
+                              " ON i.id=c.image_id WHERE c.image_id=?1 ORDER BY c.id");
+    if (status == VLP_OK) status = eval_captions(out, stmt);
+    vlp_stmt_free(stmt);
+    if (status != VLP_OK) vlp_eval_rows_close(out);
+    return status;
+}
+
+void vlp_eval_rows_close(vlp_eval_rows *rows) {
+    vlp_free(rows->image_ids);
+    vlp_free(rows->image_groups);
+    vlp_free(rows->caption_ids);
+    vlp_free(rows->caption_images);
+    vlp_free(rows->caption_groups);
+    *rows = (vlp_eval_rows){0};
+}

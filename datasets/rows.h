@@ -1,0 +1,36 @@
+/* Which rows of the index a loader walks: ids in an order that depends on content alone, so that
+ * unusable rows and the order of importing change nothing. 8 bytes a row. */
+#ifndef VLP_DATASETS_ROWS_H
+#define VLP_DATASETS_ROWS_H
+
+#include "datasets/index.h"
+
+typedef enum {
+    VLP_ROWS_PAIRS,  /* good images with a caption: one row an image */
+    VLP_ROWS_IMAGES, /* good images: one row an image */
+    VLP_ROWS_TEXTS,  /* captions of good images, and texts: one row a caption */
+} vlp_rows_kind;
+
+typedef struct {
+    int64_t *ids; /* of images, or of captions */
+    int64_t count;
+} vlp_rows;
+
+/* split NULL = all; source NULL = all, else a source's name. Images that were not verified, an
+ * unknown split or source and an empty result are errors that say what to do. */
+vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
+                         const char *split, const char *source);
+void vlp_rows_close(vlp_rows *rows);
+
+/* What evaluation compares: every good image that has a caption and every caption of one split,
+ * ordered by image. A caption and an image belong together when their groups are equal: duplicates
+ * of an image share a group. */
+typedef struct {
+    int64_t n_images, n_captions;
+    int64_t *image_ids, *image_groups;                      /* [n_images] */
+    int64_t *caption_ids, *caption_images, *caption_groups; /* [n_captions]; _images: positions */
+} vlp_eval_rows;
+vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split);
+void vlp_eval_rows_close(vlp_eval_rows *rows);
+
+#endif

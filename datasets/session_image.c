@@ -1,0 +1,260 @@
+#include "datasets/probe.h"
+#include "datasets/session_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* An image row as the index has it. */
+typedef struct {
+    int64_t id, size, mtime, group;
+    vlp_hash hash;
+    char asked[64], reason[256];
+    vlp_image_state state;
+} known_row;
+
+/* What is learnt of an image now. */
+typedef struct {
+    int64_t size, mtime;
+    vlp_hash hash;
+    int width, height;
+    vlp_image_state state;
+} found_file;
+
+static vlp_status find_row(vlp_session *s, const vlp_session_image *image, known_row *row) {
+    vlp_stmt *find = s->query[Q_IMAGE_FIND];
+    vlp_bind_text(find, 1, image->path, -1);
+    vlp_bind_int(find, 2, image->offset);
+    bool there;
+    VLP_TRY(vlp_stmt_step(find, &there));
+    *row = (known_row){0};
+    if (!there) return VLP_OK;
+    int64_t len;
+    const void *hash = vlp_column_blob(find, 3, &len);
+    row->hash = vlp_hash_stored(hash, len);
+    row->id = vlp_column_int(find, 0);
+    row->size = vlp_column_int(find, 1);
+    row->mtime = vlp_column_int(find, 2);
+    snprintf(row->asked, sizeof row->asked, "%s", vlp_column_text(find, 4, NULL));
+    row->state = (vlp_image_state)vlp_column_int(find, 5);
+    snprintf(row->reason, sizeof row->reason, "%s", vlp_column_text(find, 6, NULL));
+    row->group = vlp_column_int(find, 7);
+    vlp_stmt_reset(find);
+    return VLP_OK;
+}
+
+static const char *asked_split(const vlp_session *s, const vlp_session_image *image,
+                               vlp_hash hash) {
+    if (s->options->split) return s->options->split;
+    if (s->shares.used) return vlp_split_of(&s->shares, hash);
+    return image->split && image->split[0] ? image->split : "train";
+}
+
+/* After a change of members: the group's split and first id. */
+static vlp_status settle(vlp_session *s, vlp_hash hash) {
+    uint8_t key[16];
+    vlp_hash_store(hash, key);
+    char best[64] = "";
+    vlp_stmt *asked = s->query[Q_GROUP_ASKED];
+    vlp_bind_blob(asked, 1, key, 16);
+    bool row;
+    while (true) {
+        VLP_TRY(vlp_stmt_step(asked, &row));
+        if (!row) break;
+        const char *split = vlp_column_text(asked, 0, NULL);
+        if (!best[0] || vlp_split_rank(split) > vlp_split_rank(best))
+            snprintf(best, sizeof best, "%s", split);
+    }
+    if (!best[0]) return VLP_OK;
+    vlp_bind_blob(s->query[Q_SETTLE], 1, key, 16);
+    vlp_bind_text(s->query[Q_SETTLE], 2, best, -1);
+    return vlp_stmt_run(s->query[Q_SETTLE]);
+}
+
+vlp_status vlp_session_drop_image(vlp_session *s, int64_t id) {
+    vlp_stmt *drop = s->query[Q_IMAGE_DROP];
+    vlp_bind_int(drop, 1, id);
+    bool row;
+    VLP_TRY(vlp_stmt_step(drop, &row));
+    int64_t len;
+    const void *blob = vlp_column_blob(drop, 0, &len);
+    vlp_hash hash = vlp_hash_stored(blob, len);
+    VLP_TRY(vlp_stmt_run(drop));
+    s->report->removed++;
+    return settle(s, hash);
+}
+
+/* The file's time and size; false when there is none, with the reason. */
+static bool stat_file(const char *path, found_file *file, vlp_skip_reason *reason,
+                      const char **detail) {
+    struct stat st;
+    *detail = "";
+    if (stat(path, &st) != 0) {
+        *reason = errno == ENOENT || errno == ENOTDIR ? VLP_SKIP_MISSING : VLP_SKIP_UNREADABLE;
+        *detail = strerror(errno);
+        return false;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        *reason = VLP_SKIP_UNREADABLE;
+        *detail = "not a regular file";
+        return false;
+    }
+    file->size = st.st_size;
+    file->mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    return true;
+}
+
+static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, const found_file *file,
+                             const uint8_t key[16]) {
+    vlp_stmt *group = s->query[Q_GROUP], *add = s->query[Q_IMAGE_ADD];
+    vlp_bind_blob(group, 1, key, 16);
+    bool twin;
+    VLP_TRY(vlp_stmt_step(group, &twin));
+    int64_t id = s->next_image++, group_id = twin ? vlp_column_int(group, 0) : id;
+    const char *asked = asked_split(s, image, file->hash), *split = asked;
+    char first[64];
+    if (twin) {
+        snprintf(first, sizeof first, "%s", vlp_column_text(group, 1, NULL));
+        split = first;
+        s->report->duplicates++;
+        s->report->crossed += strcmp(asked, split) != 0;
+        vlp_stmt_reset(group);
+    }
+    vlp_bind_int(add, 1, id);
+    vlp_bind_int(add, 2, s->source_id);
+    vlp_bind_text(add, 3, image->path, -1);
+    vlp_bind_int(add, 4, image->offset);
+    vlp_bind_int(add, 5, image->length);
+    vlp_bind_int(add, 6, image->pixels ? VLP_STORED_GREY : VLP_STORED_ENCODED);
+    vlp_bind_int(add, 7, file->size);
+    vlp_bind_int(add, 8, file->mtime);
+    vlp_bind_blob(add, 9, key, 16);
+    vlp_bind_int(add, 10, file->width);
+    vlp_bind_int(add, 11, file->height);
+    vlp_bind_text(add, 12, split, -1);
+    vlp_bind_text(add, 13, asked, -1);
+    vlp_bind_int(add, 14, group_id);
+    vlp_bind_text(add, 15, image->label, -1);
+    vlp_bind_text(add, 16, image->fields, -1);
+    vlp_bind_int(add, 17, file->state);
+    VLP_TRY(vlp_stmt_run(add));
+    s->last_id = id;
+    return twin && vlp_split_rank(asked) > vlp_split_rank(split) ? settle(s, file->hash) : VLP_OK;
+}
+
+static vlp_status change_image(vlp_session *s, const vlp_session_image *image,
+                               const known_row *known, const found_file *file,
+                               const uint8_t key[16]) {
+    vlp_stmt *change = s->query[Q_IMAGE_CHANGE];
+    vlp_bind_int(change, 1, known->id);
+    vlp_bind_int(change, 2, image->length);
+    vlp_bind_int(change, 3, file->size);
+    vlp_bind_int(change, 4, file->mtime);
+    vlp_bind_blob(change, 5, key, 16);
+    vlp_bind_int(change, 6, file->width);
+    vlp_bind_int(change, 7, file->height);
+    vlp_bind_text(change, 8, asked_split(s, image, file->hash), -1);
+    vlp_bind_text(change, 9, image->label, -1);
+    vlp_bind_text(change, 10, image->fields, -1);
+    vlp_bind_int(change, 11, file->state);
+    VLP_TRY(vlp_stmt_run(change));
+    vlp_bind_int(s->query[Q_EMBEDDINGS_DROP], 1, known->id);
+    VLP_TRY(vlp_stmt_run(s->query[Q_EMBEDDINGS_DROP]));
+    VLP_TRY(settle(s, known->hash));
+    s->last_id = known->id;
+    return settle(s, file->hash);
+}
+
+static vlp_status keep_image(vlp_session *s, const vlp_session_image *image,
+                             const known_row *known) {
+    s->last_id = known->id;
+    s->report->duplicates += known->group != known->id;
+    const char *asked = asked_split(s, image, known->hash);
+    if (strcmp(asked, known->asked) == 0) return VLP_OK;
+    vlp_bind_int(s->query[Q_IMAGE_ASKED], 1, known->id);
+    vlp_bind_text(s->query[Q_IMAGE_ASKED], 2, asked, -1);
+    VLP_TRY(vlp_stmt_run(s->query[Q_IMAGE_ASKED]));
+    return settle(s, known->hash);
+}
+
+/* A skip that the next rows of the same image repeat. */
+static vlp_status skip_image(vlp_session *s, const vlp_session_image *image, vlp_skip_reason reason,
+                             const char *detail) {
+    s->last_id = 0;
+    s->last_reason = reason;
+    if (detail != s->last_detail) snprintf(s->last_detail, sizeof s->last_detail, "%s", detail);
+    return vlp_session_skip(s, image->path, image->row, reason, s->last_detail);
+}
+
+static vlp_status store_image(vlp_session *s, const vlp_session_image *image, known_row *known,
+                              found_file *file, vlp_row_news *news) {
+    if (image->pixels) {
+        int dims[2] = {image->width, image->height};
+        file->hash =
+            vlp_hash_more(vlp_hash_bytes(dims, sizeof dims), image->pixels, (size_t)image->length);
+        file->width = image->width;
+        file->height = image->height;
+        file->state = VLP_IMAGE_GOOD;
+    } else {
+        vlp_probe probe;
+        VLP_TRY(vlp_probe_file(&probe, image->path, file->size, s->max_pixels, &s->file));
+        if (!probe.usable) return skip_image(s, image, probe.reason, probe.detail);
+        file->hash = probe.hash;
+        file->width = probe.width;
+        file->height = probe.height;
+    }
+    uint8_t key[16];
+    vlp_hash_store(file->hash, key);
+    *news = known->id ? VLP_ROW_CHANGED : VLP_ROW_NEW;
+    (*(known->id ? &s->report->changed : &s->report->added))++;
+    return known->id ? change_image(s, image, known, file, key) : bind_image(s, image, file, key);
+}
+
+static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_row_news *news) {
+    known_row known;
+    VLP_TRY(find_row(s, image, &known));
+    s->last_id = known.id;
+    *news = VLP_ROW_UNCHANGED;
+    if (known.id && known.state != VLP_IMAGE_BAD && vlp_bitset_has(&s->images_seen, known.id))
+        return VLP_OK;
+    found_file file = {image->file_size, image->file_mtime, {0, 0}, 0, 0, VLP_IMAGE_UNVERIFIED};
+    vlp_skip_reason reason;
+    const char *detail;
+    if (!image->pixels && !stat_file(image->path, &file, &reason, &detail))
+        return skip_image(s, image, reason, detail);
+    if (!known.id || file.size != known.size || file.mtime != known.mtime) {
+        VLP_TRY(store_image(s, image, &known, &file, news));
+    } else if (known.state == VLP_IMAGE_BAD) {
+        VLP_TRY(vlp_bitset_add(&s->images_seen, known.id));
+        return skip_image(s, image, VLP_SKIP_UNDECODABLE, known.reason);
+    } else {
+        s->report->unchanged++;
+        VLP_TRY(keep_image(s, image, &known));
+    }
+    if (s->last_id == 0) return VLP_OK;
+    s->report->images++;
+    s->usable++;
+    return vlp_bitset_add(&s->images_seen, s->last_id);
+}
+
+vlp_status vlp_session_image_row(vlp_session *s, const vlp_session_image *image, int64_t *id,
+                                 vlp_row_news *news) {
+    *id = 0;
+    *news = VLP_ROW_UNCHANGED;
+    s->rows++;
+    bool same = s->last_path.len && s->last_offset == image->offset &&
+                strcmp(s->last_path.data, image->path) == 0;
+    if (same && s->last_id == 0) {
+        VLP_TRY(skip_image(s, image, s->last_reason, s->last_detail));
+    } else if (!same) {
+        s->fresh_image = 0;
+        vlp_buf_clear(&s->last_path);
+        VLP_TRY(look_up(s, image, news));
+        VLP_TRY(vlp_buf_puts(&s->last_path, image->path));
+        s->last_offset = image->offset;
+        if (*news == VLP_ROW_NEW) s->fresh_image = s->last_id;
+    }
+    *id = s->last_id;
+    if (*id == 0) *news = VLP_ROW_SKIPPED;
+    return vlp_session_tick(s);
+}

@@ -1,0 +1,62 @@
+/* The inside of an import run, shared by session.c and session_image.c only. */
+#ifndef VLP_DATASETS_SESSION_STATE_H
+#define VLP_DATASETS_SESSION_STATE_H
+
+#include "datasets/bitset.h"
+#include "datasets/session.h"
+#include "datasets/split.h"
+
+#include <time.h>
+
+typedef enum {
+    Q_IMAGE_FIND,
+    Q_IMAGE_ADD,
+    Q_IMAGE_CHANGE,
+    Q_IMAGE_ASKED,
+    Q_GROUP,
+    Q_GROUP_ASKED,
+    Q_SETTLE,
+    Q_EMBEDDINGS_DROP,
+    Q_IMAGE_DROP,
+    Q_IMAGES_OF_SOURCE,
+    Q_CAPTION_FIND,
+    Q_TEXT_FIND,
+    Q_CAPTION_ADD,
+    Q_CAPTION_DROP,
+    Q_CAPTIONS_OF_SOURCE,
+    Q_CAPTIONS_OF_IMAGE,
+    Q_CAPTIONS_FORGET,
+    Q_CAPTIONS_TIME,
+    Q_CAPTIONS_SET_TIME,
+    Q_SKIP_ADD,
+    Q_NEXT_ID,
+    Q_COUNT
+} vlp_session_query;
+
+struct vlp_session {
+    vlp_db *db;
+    const vlp_import_options *options;
+    vlp_import_report *report;
+    vlp_stmt *query[Q_COUNT];
+    char *source, *root;
+    int64_t source_id, next_image;
+    int64_t max_pixels;
+    vlp_split_shares shares;
+    vlp_bitset images_seen, captions_seen;
+    vlp_buf file, caption, last_path;
+    /* the image row before: five captions of one image in a row cost one look-up */
+    int64_t last_offset, last_id;
+    vlp_skip_reason last_reason, final_reason; /* of that row; of any row */
+    char last_detail[256];
+    int64_t fresh_image; /* new in this run and not left since: its captions need no look-up */
+    bool in_transaction;
+    int64_t operations, rows, usable;
+    struct timespec committed, reported;
+};
+
+/* Counts an operation; commits and reports now and then. */
+vlp_status vlp_session_tick(vlp_session *session);
+/* Drops an image row and settles what is left of its group. */
+vlp_status vlp_session_drop_image(vlp_session *session, int64_t id);
+
+#endif

@@ -1,0 +1,112 @@
+#include "datasets_corpus.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static void test_datasets_import__folder_with_captions_and_alone(void **state) {
+    (void)state;
+    corpus c;
+    corpus_open(&c);
+    corpus_png(&c, "photos/a.png", 8, 6, 1);
+    corpus_text(&c, "photos/a.txt", "a red square\n\n  another   view \n");
+    corpus_png(&c, "photos/sub/b.png", 5, 5, 2);
+    corpus_text(&c, "photos/notes.md", "no image");
+    corpus_text(&c, "photos/zero.jpg", "");
+    corpus_text(&c, "photos/page.jpg", "<html>moved</html>");
+    corpus_bytes(&c, "photos/cut.png", "\x89PNG\r\n\x1A\n\0\0", 10);
+    corpus_text(&c, "photos/anim.gif", "GIF89a......................");
+    vlp_index *index = corpus_index(&c, "i.db");
+    vlp_import_report r = corpus_import(&c, index, "photos", (vlp_import_options){0});
+    assert_int_equal(r.images, 2);
+    assert_int_equal(r.captions, 2);
+    assert_int_equal(r.added, 2);
+    assert_int_equal(r.skipped, 4);
+    assert_int_equal(r.by_reason[VLP_SKIP_ZERO_BYTES], 1);
+    assert_int_equal(r.by_reason[VLP_SKIP_NOT_AN_IMAGE], 1);
+    assert_int_equal(r.by_reason[VLP_SKIP_TRUNCATED], 1);
+    assert_int_equal(r.by_reason[VLP_SKIP_UNSUPPORTED], 1);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM captions WHERE text='another view'"),
+                     1);
+    assert_int_equal(corpus_count(index, "SELECT width*100+height FROM images LIMIT 1"), 806);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM skipped"), 4);
+    r = corpus_import(&c, index, "photos", (vlp_import_options){0});
+    assert_int_equal(r.unchanged, 2);
+    assert_int_equal(r.added + r.changed + r.removed, 0);
+    assert_int_equal(r.captions, 2);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM captions"), 2);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM skipped"), 4);
+    vlp_index_free(index);
+    corpus_close(&c);
+}
+
+static void test_datasets_import__changes_and_removals_are_followed(void **state) {
+    (void)state;
+    corpus c;
+    corpus_open(&c);
+    corpus_png(&c, "p/a.png", 8, 8, 1);
+    corpus_png(&c, "p/b.png", 8, 8, 2);
+    corpus_text(&c, "p/b.txt", "old words");
+    vlp_index *index = corpus_index(&c, "i.db");
+    corpus_import(&c, index, "p", (vlp_import_options){0});
+    int64_t b = corpus_count(index, "SELECT id FROM images WHERE path LIKE '%b.png'");
+    assert_int_equal(unlink(corpus_path(&c, "p/a.png")), 0);
+    corpus_png(&c, "p/b.png", 9, 8, 3);
+    corpus_text(&c, "p/b.txt", "new words");
+    vlp_import_report r = corpus_import(&c, index, "p", (vlp_import_options){0});
+    assert_int_equal(r.changed, 1);
+    assert_int_equal(r.removed, 1);
+    assert_int_equal(corpus_count(index, "SELECT id FROM images"), b);
+    assert_int_equal(corpus_count(index, "SELECT width FROM images"), 9);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM captions WHERE text='new words'"),
+                     1);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM captions"), 1);
+    assert_int_equal(
+        corpus_count(index, "SELECT count(*) FROM captions_fts WHERE captions_fts MATCH 'old'"), 0);
+    assert_int_equal(
+        corpus_count(index, "SELECT count(*) FROM captions_fts WHERE captions_fts MATCH 'new'"), 1);
+    vlp_index_free(index);
+    corpus_close(&c);
+}
+
+static void test_datasets_import__jsonl_keys_lists_and_bad_rows(void **state) {
+    (void)state;
+    corpus c;
+    corpus_open(&c);
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "i/%d.png", i);
+        corpus_png(&c, name, 4, 4, (uint64_t)i);
+    }
+    corpus_text(&c, "pairs.jsonl",
+                "{\"file_name\":\"i/0.png\",\"text\":\"one &amp; two\",\"stars\":5}\n"
+                "{\"file_name\":\"i/1.png\",\"text\":[\"x\",\"y\",\"\"],\"split\":\"test\"}\n"
+                "\n"
+                "{\"file_name\":\"i/2.png\",\"text\":\"  \"}\n"
+                "{\"file_name\":\"i/none.png\",\"text\":\"gone\"}\n"
+                "{broken\n"
+                "{\"file_name\":\"i/3.png\",\"text\":\"nul \\u0000 bad \xff utf\"}\n");
+    vlp_index *index = corpus_index(&c, "i.db");
+    vlp_import_report r = corpus_import(&c, index, "pairs.jsonl", (vlp_import_options){0});
+    assert_int_equal(r.images, 3);
+    assert_int_equal(r.captions, 4);
+    assert_int_equal(r.by_reason[VLP_SKIP_EMPTY_CAPTION], 1);
+    assert_int_equal(r.by_reason[VLP_SKIP_MISSING], 1);
+    assert_int_equal(r.by_reason[VLP_SKIP_BAD_ROW], 1);
+    assert_int_equal(corpus_count(index, "SELECT row FROM skipped WHERE reason='bad row'"), 6);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM images WHERE split='test'"), 1);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM captions WHERE text='one & two'"),
+                     1);
+    assert_int_equal(
+        corpus_count(index, "SELECT json_extract(fields,'$.stars') FROM images LIMIT 1"), 5);
+    vlp_index_free(index);
+    corpus_close(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_datasets_import__folder_with_captions_and_alone),
+        cmocka_unit_test(test_datasets_import__changes_and_removals_are_followed),
+        cmocka_unit_test(test_datasets_import__jsonl_keys_lists_and_bad_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* Recipes: everything that decides what a training run does, in one flat struct behind one option
+ * table. Built-in recipes are JSON files of train/recipes/, compiled into the program:
+ *
+ *     {"about": "...", "set": {"itc": {"weight": 1}, ...}, "sizes": {"nano": {...}, ...}}
+ *
+ * A user's file has the same form, and may start from another with "base": "vlp", "size": "nano".
+ * The keys are in train/recipe_options.c; `vlp pretrain --help-keys` prints them. */
+#ifndef VLP_TRAIN_RECIPE_H
+#define VLP_TRAIN_RECIPE_H
+
+#include "core/options.h"
+#include "objectives/objective.h"
+#include "vision/transform.h"
+
+typedef struct {
+    char name[VLP_OPTION_TEXT_BYTES]; /* of the recipe it came from */
+    char size[VLP_OPTION_TEXT_BYTES];
+
+    /* model */
+    int64_t image_size, patch, width, vision_depth, heads;
+    int64_t text_width, text_depth, text_heads, fusion_depth, embedding,
+        text_length; /* 0 = as the image tower */
+    double mlp_ratio, dropout, drop_path;
+    double temperature, temperature_least; /* 1 / exp(logit_scale): initial value and lower clamp */
+
+    vlp_objective_options objectives;
+
+    /* optimisation */
+    double lr, lr_least, weight_decay, beta1, beta2, eps, clip_grad, warmup, ema;
+    int schedule;
+    int64_t batch, accumulate, epochs, steps;
+    double max_minutes;
+
+    /* data */
+    char train_split[VLP_OPTION_TEXT_BYTES], val_split[VLP_OPTION_TEXT_BYTES],
+        test_split[VLP_OPTION_TEXT_BYTES];
+    char
+        mixture[VLP_OPTION_TEXT_BYTES]; /* "source=weight,source=weight"; empty = every row alike */
+    double crop_least, flip, jitter;
+    bool exif_rotate;
+    int64_t loader_threads, cache_mb;
+
+    /* run */
+    int64_t seed, eval_every, eval_rows;
+    double checkpoint_minutes;
+    int precision; /* 0 fp32 */
+} vlp_recipe;
+
+extern const vlp_options vlp_recipe_options;
+
+/* `name` is a built-in recipe or a JSON file; size NULL or "" = the recipe's own. */
+vlp_status vlp_recipe_open(vlp_recipe *out, const char *name, const char *size);
+/* One --set key=value. */
+vlp_status vlp_recipe_set(vlp_recipe *recipe, const char *assignment);
+/* What cannot be said key by key: sizes that must divide, something to optimise. */
+vlp_status vlp_recipe_check(const vlp_recipe *recipe);
+vlp_json *vlp_recipe_to_json(const vlp_recipe *recipe); /* {"set": ...}: opens again as a file */
+
+/* The built-in ones. */
+int vlp_recipe_count(void);
+const char *vlp_recipe_name(int i);
+const char *vlp_recipe_about(int i);
+
+void vlp_recipe_model(const vlp_recipe *recipe, int64_t vocab, vlp_model_config *out);
+vlp_transform vlp_recipe_transform(const vlp_recipe *recipe);
+
+#endif
