@@ -1,0 +1,13 @@
+#!/bin/bash
+# From a fresh Debian 12 to a passed test suite: packages, build, every test. The last lines are
+# ctest's counts. Options go to ctest, for instance: tests/run.sh -R text
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+
+install_packages "${vlp_build_packages[@]}" "${vlp_test_packages[@]}"
+
+cmake --preset dev >/dev/null
+cmake --build --preset dev
+ctest --preset dev "$@"
