@@ -83,12 +83,12 @@ step_fetch() {
     mkdir -p "$out/debs" "$out/packages"
     for name in "${vlp_corpus_packages[@]}"; do
         [[ -e $out/packages/$name/.unpacked ]] && continue
-        deb=$(find "$out/debs" -name "${name}_*.deb" | head -n 1)
+        deb=$(find "$out/debs" -name "${name}_*.deb" | sed -n 1p)
         if [[ -z $deb ]]; then
             say "fetching $name"
             (cd "$out/debs" && apt-get download -q "$name" >/dev/null 2>"$out/fetch.log") ||
                 die "cannot fetch $name ($(tail -n 1 "$out/fetch.log")); try apt-get update, or put its .deb into $out/debs"
-            deb=$(find "$out/debs" -name "${name}_*.deb" | head -n 1)
+            deb=$(find "$out/debs" -name "${name}_*.deb" | sed -n 1p)
         fi
         rm -rf "$out/packages/$name"
         mkdir -p "$out/packages/$name"
@@ -151,7 +151,7 @@ step_search() {
     local image
     "$vlp" embed "$out/corpus.db" --model "$run"
     "$vlp" search "$out/corpus.db" "red apple" --top 24 --html "$out/search-text.html"
-    image=$(find "$corpus/images/emojione-unseen" -name '*.jpg' | LC_ALL=C sort | head -n 1)
+    image=$(find "$corpus/images/emojione-unseen" -name '*.jpg' | LC_ALL=C sort | sed -n 1p)
     "$vlp" search "$out/corpus.db" --image "$image" --top 24 --html "$out/search-image.html"
 }
 

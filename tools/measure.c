@@ -8,6 +8,7 @@
 #include "vision/resize.h"
 #include "vision/thumbnail.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +158,21 @@ static vlp_status shrink(bench *b, int side, const vlp_image **out) {
     return vlp_resize(&b->small, &view, &options, &b->scratch);
 }
 
+/* Complete under its name or not there; not flushed to the disk, since it can be made again. */
+static vlp_status write_file(const char *path, const vlp_buf *bytes) {
+    char temporary[4096];
+    if (snprintf(temporary, sizeof temporary, "%s.tmp", path) >= (int)sizeof temporary)
+        return VLP_FAIL(VLP_ERR_LIMIT, "%s: the path is too long", path);
+    FILE *file = fopen(temporary, "wb");
+    if (!file) return VLP_FAIL(VLP_ERR_IO, "%s: cannot write: %s", temporary, strerror(errno));
+    bool whole = fwrite(bytes->data, 1, bytes->len, file) == bytes->len;
+    whole = fclose(file) == 0 && whole;
+    if (whole && rename(temporary, path) == 0) return VLP_OK;
+    vlp_status status = VLP_FAIL(VLP_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    remove(temporary);
+    return status;
+}
+
 /* folder/source/<content>.jpg */
 static vlp_status write_copy(bench *b, const char *folder, int side, corpus_picture *picture) {
     char hex[33];
@@ -170,7 +186,7 @@ static vlp_status write_copy(bench *b, const char *folder, int side, corpus_pict
     VLP_TRY(shrink(b, side, &small));
     vlp_buf_clear(&b->jpeg);
     VLP_TRY(vlp_image_encode_jpeg(small, JPEG_QUALITY, &b->jpeg));
-    return vlp_file_write(b->path.data, b->jpeg.data, b->jpeg.len);
+    return write_file(b->path.data, &b->jpeg);
 }
 
 static vlp_status measure(corpus_picture *picture, const char *folder, int side, bench *b) {
