@@ -58,7 +58,7 @@ void vlp_name_copy(const vlp_name_row *row, const vlp_tensor *shape, vlp_real *o
                    vlp_real *theirs, bool to_theirs) {
     int64_t n = vlp_numel(shape) / (row->parts ? row->parts : 1);
     vlp_real *base = ours + n * row->part;
-    int64_t cols = vlp_cols(shape), rows = n / (cols ? cols : 1);
+    int64_t cols = vlp_col_count(shape), rows = n / (cols ? cols : 1);
     for (int64_t i = 0; i < n; i++) {
         int64_t j = row->transpose ? (i % cols) * rows + i / cols : i;
         if (to_theirs)
@@ -130,13 +130,17 @@ static vlp_status unexpected(const vlp_params *params, const vlp_safetensor *t) 
     return status;
 }
 
-static vlp_status load_one(loader *l, const vlp_safetensor *t, const char *ignore) {
+static bool starts_with(const char *name, const char *prefix) {
+    return prefix && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static vlp_status load_one(loader *l, const vlp_safetensor *t, const char *optional) {
     char ours[VLP_NAME_BYTES];
     const vlp_name_row *row = vlp_name_find(l->map, t->name, ours);
     if (row && row != &identity && !row->ours) return VLP_OK;
     int i = row ? index_of(l->params, ours) : -1;
     if (i < 0) {
-        if (ignore && strncmp(t->name, ignore, strlen(ignore)) == 0) return VLP_OK;
+        if (starts_with(t->name, optional)) return VLP_OK;
         return unexpected(l->params, t);
     }
     vlp_tensor *tensor = &l->params->items[i]->tensor;
@@ -155,16 +159,17 @@ static vlp_status missing(const loader *l, const char *name) {
     return VLP_FAIL(VLP_ERR_FORMAT, "%s: parameter \"%s\" is incomplete", t->file, name);
 }
 
-static vlp_status load_all(loader *l, const char *ignore) {
+static vlp_status load_all(loader *l, const char *optional) {
     for (size_t i = 0; i < vlp_safetensors_count(l->file); i++)
-        VLP_TRY(load_one(l, vlp_safetensors_at(l->file, i), ignore));
+        VLP_TRY(load_one(l, vlp_safetensors_at(l->file, i), optional));
     for (int i = 0; i < l->params->count; i++)
-        if (l->parts_left[i] != 0) return missing(l, l->params->items[i]->name);
+        if (l->parts_left[i] != 0 && !starts_with(l->params->items[i]->name, optional))
+            return missing(l, l->params->items[i]->name);
     return VLP_OK;
 }
 
 vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_name_map map,
-                           const char *ignore) {
+                           const char *optional) {
     int64_t largest = 0;
     for (int i = 0; i < params->count; i++) {
         int64_t n = vlp_numel(&params->items[i]->tensor);
@@ -173,7 +178,7 @@ vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_
     loader l = {params, file, map, vlp_alloc((size_t)params->count * sizeof(int)),
                 vlp_alloc((size_t)largest * sizeof(vlp_real))};
     for (int i = 0; l.parts_left && i < params->count; i++) l.parts_left[i] = -1;
-    vlp_status status = l.parts_left && l.scratch ? load_all(&l, ignore) : VLP_ERR_MEMORY;
+    vlp_status status = l.parts_left && l.scratch ? load_all(&l, optional) : VLP_ERR_MEMORY;
     vlp_free(l.parts_left);
     vlp_free(l.scratch);
     return status;

@@ -26,10 +26,10 @@ const vlp_name_row *vlp_name_find(vlp_name_map map, const char *theirs, char our
 
 /* Fills every parameter. With an empty map the names are ours. A missing or mis-shaped tensor is an
  * error that names the file, the tensor and the nearest known name; tensors that nothing wants are
- * an error too, unless their name starts with `ignore` (NULL = nothing may be left over). Shapes
- * must agree up to axes of length 1 and to the flattening of trailing axes. */
+ * an error too. Names (ours) that start with `optional` may be missing or left over (NULL = none).
+ * Shapes must agree up to axes of length 1 and to the flattening of trailing axes. */
 vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_name_map map,
-                           const char *ignore);
+                           const char *optional);
 
 /* Writes all parameters, their values taken from a block laid out like params->values, atomically.
  */

@@ -39,7 +39,8 @@ vlp_real *vlp_attention_at(const vlp_node *node, const vlp_attention_tile *tile,
     const vlp_attention_attr *attr = node->attr;
     int64_t row = input == VLP_ATTENTION_Q ? tile->sample * attr->queries + tile->first
                                            : tile->kv_row * attr->keys;
-    return base + row * vlp_cols(node->in[input]) + attr->offset[input] + tile->head * attr->width;
+    return base + row * vlp_col_count(node->in[input]) + attr->offset[input] +
+           tile->head * attr->width;
 }
 
 vlp_real *vlp_attention_output_at(const vlp_attention_attr *attr, const vlp_attention_tile *tile,
@@ -72,9 +73,10 @@ void vlp_attention_scores(const vlp_node *node, const vlp_attention_tile *tile, 
     const vlp_tensor *q = node->in[VLP_ATTENTION_Q], *k = node->in[VLP_ATTENTION_K];
     const vlp_tensor *bias = node->in[VLP_ATTENTION_BIAS];
     vlp_gemm_serial(false, true, tile->rows, tile->cols, attr->width, attr->scale,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_Q, vlp_real_data(q)), vlp_cols(q),
-                    vlp_attention_at(node, tile, VLP_ATTENTION_K, vlp_real_data(k)), vlp_cols(k), 0,
-                    s, attr->tile_ld);
+                    vlp_attention_at(node, tile, VLP_ATTENTION_Q, vlp_real_data(q)),
+                    vlp_col_count(q),
+                    vlp_attention_at(node, tile, VLP_ATTENTION_K, vlp_real_data(k)),
+                    vlp_col_count(k), 0, s, attr->tile_ld);
     if (!bias) return;
     const vlp_real *b = vlp_attention_bias_at(node, tile, vlp_real_data(bias));
     for (int64_t i = 0; i < tile->rows; i++)
@@ -129,7 +131,8 @@ static void forward_tile(vlp_node *node, const vlp_attention_tile *tile, vlp_rea
     vlp_attention_softmax(node, tile, s);
     if (attr->dropout > 0) vlp_attention_dropout(node, tile, s, s);
     vlp_gemm_serial(false, false, tile->rows, attr->width, tile->cols, 1, s, attr->tile_ld,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)), vlp_cols(v), 0,
+                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)),
+                    vlp_col_count(v), 0,
                     vlp_attention_output_at(attr, tile, vlp_real_data(node->out[0])),
                     attr->heads * attr->width);
 }
@@ -187,9 +190,9 @@ static void check_columns(const vlp_attention_attr *attr, const vlp_tensor *x, i
                "attention: input %d is not [%lld, %lld, ...]", input, (long long)batch,
                (long long)length);
     int64_t offset = attr->offset[input];
-    VLP_ASSERT(offset >= 0 && offset + attr->heads * attr->width <= vlp_cols(x),
+    VLP_ASSERT(offset >= 0 && offset + attr->heads * attr->width <= vlp_col_count(x),
                "attention: input %d has %lld columns, %lld x %lld wanted from %lld on", input,
-               (long long)vlp_cols(x), (long long)attr->heads, (long long)attr->width,
+               (long long)vlp_col_count(x), (long long)attr->heads, (long long)attr->width,
                (long long)offset);
 }
 

@@ -35,8 +35,8 @@ static void score_gradient(const vlp_node *node, const vlp_attention_tile *tile,
     vlp_gemm_serial(false, true, tile->rows, tile->cols, attr->width, 1,
                     vlp_attention_output_at(attr, tile, node->out[0]->grad),
                     attr->heads * attr->width,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)), vlp_cols(v), 0,
-                    dp, attr->tile_ld);
+                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)),
+                    vlp_col_count(v), 0, dp, attr->tile_ld);
     if (attr->dropout > 0) vlp_attention_dropout(node, tile, dp, dp);
     vlp_kernels_get()->softmax_backward(tile->rows, tile->cols, attr->tile_ld, p, dp, NULL, 1);
 }
@@ -57,7 +57,7 @@ static void value_gradient(const backward_pass *pass, const vlp_attention_tile *
                     vlp_attention_output_at(attr, tile, node->out[0]->grad),
                     attr->heads * attr->width, beta,
                     vlp_attention_at(node, tile, VLP_ATTENTION_V, pass->grad[VLP_ATTENTION_V]),
-                    vlp_cols(node->in[VLP_ATTENTION_V]));
+                    vlp_col_count(node->in[VLP_ATTENTION_V]));
 }
 
 /* dQ = scale dS K + beta dQ, or dK = scale dS^T Q + beta dK */
@@ -70,9 +70,9 @@ static void projection_gradient(const backward_pass *pass, const vlp_attention_t
     const vlp_tensor *x = node->in[other];
     vlp_gemm_serial(keys, false, keys ? tile->cols : tile->rows, attr->width,
                     keys ? tile->rows : tile->cols, attr->scale, ds, attr->tile_ld,
-                    vlp_attention_at(node, tile, other, vlp_real_data(x)), vlp_cols(x), beta,
+                    vlp_attention_at(node, tile, other, vlp_real_data(x)), vlp_col_count(x), beta,
                     vlp_attention_at(node, tile, input, pass->grad[input]),
-                    vlp_cols(node->in[input]));
+                    vlp_col_count(node->in[input]));
 }
 
 static void add_bias_gradient(const backward_pass *pass, const vlp_attention_tile *tile,
@@ -201,7 +201,7 @@ static bool covers(const vlp_node *node, const vlp_tensor *x) {
             if (overlap(node, a, b)) return false;
         cols += attr->heads * attr->width;
     }
-    return attr->queries > 0 && attr->keys > 0 && cols == vlp_cols(x);
+    return attr->queries > 0 && attr->keys > 0 && cols == vlp_col_count(x);
 }
 
 static void take_gradients(backward_pass *pass) {

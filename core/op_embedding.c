@@ -19,7 +19,7 @@ typedef struct {
 static void embedding_forward(vlp_node *node) {
     const vlp_tensor *table = node->in[0];
     const embedding_attr *attr = node->attr;
-    vlp_rows_take(vlp_rows(node->out[0]), table->shape[1], table->shape[0], attr->ids, true,
+    vlp_rows_take(vlp_row_count(node->out[0]), table->shape[1], table->shape[0], attr->ids, true,
                   vlp_real_data(table), vlp_real_data(node->out[0]));
 }
 
@@ -28,7 +28,7 @@ static void embedding_backward(vlp_node *node) {
     const embedding_attr *attr = node->attr;
     vlp_real *dtable = vlp_grad_add(table);
     if (dtable)
-        vlp_rows_spread(vlp_rows(node->out[0]), table->shape[1], table->shape[0], attr->ids,
+        vlp_rows_spread(vlp_row_count(node->out[0]), table->shape[1], table->shape[0], attr->ids,
                         attr->padding_idx, node->out[0]->grad, dtable);
 }
 
@@ -73,19 +73,19 @@ static void positions_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 
 static void positions_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[0];
-    int64_t cols = vlp_cols(x), offset = *(const int64_t *)node->attr;
+    int64_t cols = vlp_col_count(x), offset = *(const int64_t *)node->attr;
     positions pass = {.cols = cols,
                       .sample = x->shape[1] * cols,
                       .x = vlp_real_data(x),
                       .table = vlp_real_data(node->in[1]) + offset * cols,
                       .y = vlp_real_data(node->out[0])};
-    vlp_parallel_for(vlp_rows(x), ROW_GRAIN, positions_rows, &pass);
+    vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, positions_rows, &pass);
 }
 
 static void positions_backward(vlp_node *node) {
     vlp_tensor *x = node->in[0], *table = node->in[1];
     const vlp_real *dy = node->out[0]->grad;
-    int64_t cols = vlp_cols(x), sample = x->shape[1] * cols;
+    int64_t cols = vlp_col_count(x), sample = x->shape[1] * cols;
     vlp_flow(x, dy);
     vlp_real *dtable = vlp_grad_add(table);
     int64_t offset = *(const int64_t *)node->attr;
@@ -163,12 +163,13 @@ const vlp_op vlp_op_prepend_tokens = {"prepend_tokens", prepend_forward, prepend
 vlp_tensor *vlp_prepend_tokens(vlp_tape *tape, vlp_tensor *tokens, vlp_tensor *x) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
     VLP_ASSERT(x && x->ndim == 3, "prepend_tokens: x is not [B, P, D]");
-    VLP_ASSERT(tokens && vlp_cols(tokens) == x->shape[2], "prepend_tokens: widths %lld and %lld",
-               (long long)vlp_cols(tokens), (long long)x->shape[2]);
+    VLP_ASSERT(tokens && vlp_col_count(tokens) == x->shape[2],
+               "prepend_tokens: widths %lld and %lld", (long long)vlp_col_count(tokens),
+               (long long)x->shape[2]);
     vlp_node *node =
         vlp_tape_node(tape, &vlp_op_prepend_tokens, (vlp_tensor *[]){tokens, x}, 2, 2, NULL, 0);
     if (!node) return NULL;
-    int64_t shape[] = {x->shape[0], vlp_rows(tokens) + x->shape[1], x->shape[2]};
+    int64_t shape[] = {x->shape[0], vlp_row_count(tokens) + x->shape[1], x->shape[2]};
     vlp_node_output(tape, node, VLP_REAL, 3, shape);
     return vlp_tape_run(tape, node);
 }
@@ -192,8 +193,8 @@ static void mask_forward_rows(int64_t begin, int64_t end, int thread, void *ctx)
 }
 
 static masking mask_pass(const vlp_node *node) {
-    return (masking){.rows = vlp_rows(node->in[0]),
-                     .cols = vlp_cols(node->in[0]),
+    return (masking){.rows = vlp_row_count(node->in[0]),
+                     .cols = vlp_col_count(node->in[0]),
                      .mask = *(const uint8_t *const *)node->attr};
 }
 
@@ -239,9 +240,9 @@ const vlp_op vlp_op_mask_rows = {"mask_rows", mask_forward, mask_backward, NULL}
 
 vlp_tensor *vlp_mask_rows(vlp_tape *tape, vlp_tensor *x, vlp_tensor *token, const uint8_t *mask) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
-    VLP_ASSERT(x && token && vlp_numel(token) == vlp_cols(x),
+    VLP_ASSERT(x && token && vlp_numel(token) == vlp_col_count(x),
                "mask_rows: the token has %lld elements, x %lld columns",
-               token ? (long long)vlp_numel(token) : -1, x ? (long long)vlp_cols(x) : -1);
+               token ? (long long)vlp_numel(token) : -1, x ? (long long)vlp_col_count(x) : -1);
     vlp_node *node = vlp_tape_node(tape, &vlp_op_mask_rows, (vlp_tensor *[]){x, token}, 2, 2, &mask,
                                    sizeof mask);
     if (!node) return NULL;

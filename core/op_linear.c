@@ -28,7 +28,7 @@ static void bias_act_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 static void forward(vlp_node *node) {
     const vlp_tensor *x = node->in[0], *w = node->in[1], *bias = node->in[2];
     const linear_attr *attr = node->attr;
-    int64_t rows = vlp_rows(x), in = vlp_cols(x), out = w->shape[0];
+    int64_t rows = vlp_row_count(x), in = vlp_col_count(x), out = w->shape[0];
     vlp_real *y = vlp_real_data(node->out[0]);
     vlp_real *pre = node->saved[0] ? node->saved[0] : y;
     vlp_gemm(false, true, rows, out, in, 1, vlp_real_data(x), in, vlp_real_data(w), in, 0, pre,
@@ -65,7 +65,7 @@ static const vlp_real *pre_gradient(vlp_node *node, int64_t rows, int64_t cols) 
 
 static void backward(vlp_node *node) {
     vlp_tensor *x = node->in[0], *w = node->in[1], *bias = node->in[2];
-    int64_t rows = vlp_rows(x), in = vlp_cols(x), out = w->shape[0];
+    int64_t rows = vlp_row_count(x), in = vlp_col_count(x), out = w->shape[0];
     const vlp_real *dpre = pre_gradient(node, rows, out);
     bool fresh = false;
     vlp_real *dx = vlp_grad_write(x, &fresh);
@@ -83,7 +83,7 @@ static void backward(vlp_node *node) {
 static size_t workspace(const vlp_node *node) {
     const linear_attr *attr = node->attr;
     if (attr->act == VLP_ACT_NONE || !node->recorded) return 0;
-    return (size_t)(vlp_rows(node->in[0]) * node->in[1]->shape[0]) * sizeof(vlp_real);
+    return (size_t)(vlp_row_count(node->in[0]) * node->in[1]->shape[0]) * sizeof(vlp_real);
 }
 
 const vlp_op vlp_op_linear = {"linear", forward, backward, workspace};
@@ -91,8 +91,8 @@ const vlp_op vlp_op_linear = {"linear", forward, backward, workspace};
 vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
                        vlp_act act) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
-    VLP_ASSERT(x && w && w->ndim == 2 && vlp_cols(x) == w->shape[1],
-               "linear: x has %lld columns, w has %lld", (long long)vlp_cols(x),
+    VLP_ASSERT(x && w && w->ndim == 2 && vlp_col_count(x) == w->shape[1],
+               "linear: x has %lld columns, w has %lld", (long long)vlp_col_count(x),
                (long long)w->shape[1]);
     VLP_ASSERT(!bias || vlp_numel(bias) == w->shape[0], "linear: bias has %lld elements",
                (long long)vlp_numel(bias));
@@ -104,7 +104,7 @@ vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor 
     for (int i = 0; i < x->ndim; i++) shape[i] = x->shape[i];
     shape[x->ndim - 1] = w->shape[0];
     vlp_tensor *y = vlp_node_output(tape, node, VLP_REAL, x->ndim, shape);
-    node->flops = 2.0 * (double)vlp_rows(x) * (double)vlp_numel(w);
+    node->flops = 2.0 * (double)vlp_row_count(x) * (double)vlp_numel(w);
     if (y && act != VLP_ACT_NONE && node->recorded)
         vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * sizeof(vlp_real));
     return vlp_tape_run(tape, node);

@@ -38,7 +38,7 @@ static double scalar_gradient(const vlp_node *node) {
 }
 
 static size_t parts_bytes(const vlp_node *node) {
-    return (size_t)vlp_rows(node->in[0]) * sizeof(double);
+    return (size_t)vlp_row_count(node->in[0]) * sizeof(double);
 }
 
 /* The gradient of a row, zero where nothing has been added yet. */
@@ -86,8 +86,8 @@ static void cross_entropy_rows(int64_t begin, int64_t end, int thread, void *ctx
 static void cross_entropy_forward(vlp_node *node) {
     const cross_entropy_attr *attr = node->attr;
     const vlp_tensor *x = node->in[0];
-    int64_t rows = vlp_rows(x), valid = count_valid(attr->target, rows, vlp_cols(x));
-    row_loop loop = {.cols = vlp_cols(x),
+    int64_t rows = vlp_row_count(x), valid = count_valid(attr->target, rows, vlp_col_count(x));
+    row_loop loop = {.cols = vlp_col_count(x),
                      .x = vlp_real_data(x),
                      .label = attr->target,
                      .lse = node->saved[0],
@@ -119,14 +119,14 @@ static void cross_entropy_backward(vlp_node *node) {
     const cross_entropy_attr *attr = node->attr;
     vlp_tensor *x = node->in[0];
     int64_t valid = *(const int64_t *)node->saved[1];
-    row_loop loop = {.cols = vlp_cols(x),
+    row_loop loop = {.cols = vlp_col_count(x),
                      .x = vlp_real_data(x),
                      .label = attr->target,
                      .lse = node->saved[0],
                      .smooth = attr->label_smoothing};
     loop.scale = valid ? scalar_gradient(node) / (double)valid : 0;
     loop.dx = vlp_grad_write(x, &loop.fresh);
-    if (loop.dx) vlp_parallel_for(vlp_rows(x), ROW_GRAIN, cross_entropy_gradient_rows, &loop);
+    if (loop.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, cross_entropy_gradient_rows, &loop);
 }
 
 const vlp_op vlp_op_cross_entropy = {"cross_entropy", cross_entropy_forward, cross_entropy_backward,
@@ -136,14 +136,14 @@ vlp_tensor *vlp_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const int32_t 
                               double label_smoothing) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
     VLP_ASSERT(logits && logits->ndim >= 1, "cross_entropy: no logits");
-    VLP_ASSERT(target || vlp_rows(logits) == 0, "cross_entropy: no targets");
+    VLP_ASSERT(target || vlp_row_count(logits) == 0, "cross_entropy: no targets");
     VLP_ASSERT(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label smoothing %g",
                label_smoothing);
     cross_entropy_attr attr = {target, label_smoothing};
     vlp_node *node = vlp_tape_node(tape, &vlp_op_cross_entropy, &logits, 1, 1, &attr, sizeof attr);
     if (!node) return NULL;
     vlp_node_output(tape, node, VLP_REAL, 0, NULL);
-    vlp_node_save(tape, node, 0, (size_t)vlp_rows(logits) * sizeof(vlp_real));
+    vlp_node_save(tape, node, 0, (size_t)vlp_row_count(logits) * sizeof(vlp_real));
     vlp_node_save(tape, node, 1, sizeof(int64_t));
     return vlp_tape_run(tape, node);
 }
@@ -170,8 +170,8 @@ static void soft_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 static void soft_forward(vlp_node *node) {
     const target_attr *attr = node->attr;
     const vlp_tensor *x = node->in[0];
-    int64_t rows = vlp_rows(x);
-    row_loop loop = {.cols = vlp_cols(x),
+    int64_t rows = vlp_row_count(x);
+    row_loop loop = {.cols = vlp_col_count(x),
                      .x = vlp_real_data(x),
                      .target = attr->target,
                      .lse = node->saved[0],
@@ -198,8 +198,8 @@ static void soft_gradient_rows(int64_t begin, int64_t end, int thread, void *ctx
 static void soft_backward(vlp_node *node) {
     const target_attr *attr = node->attr;
     vlp_tensor *x = node->in[0];
-    int64_t rows = vlp_rows(x);
-    row_loop loop = {.cols = vlp_cols(x),
+    int64_t rows = vlp_row_count(x);
+    row_loop loop = {.cols = vlp_col_count(x),
                      .x = vlp_real_data(x),
                      .target = attr->target,
                      .lse = node->saved[0],
@@ -211,8 +211,8 @@ static void soft_backward(vlp_node *node) {
 
 static size_t soft_workspace(const vlp_node *node) {
     const vlp_tensor *x = node->in[0];
-    size_t rows = (size_t)vlp_parallel_parts(vlp_rows(x), ROW_GRAIN);
-    size_t scratch = rows * (size_t)vlp_cols(x) * sizeof(vlp_real);
+    size_t rows = (size_t)vlp_parallel_parts(vlp_row_count(x), ROW_GRAIN);
+    size_t scratch = rows * (size_t)vlp_col_count(x) * sizeof(vlp_real);
     return scratch > parts_bytes(node) ? scratch : parts_bytes(node);
 }
 
@@ -228,7 +228,7 @@ vlp_tensor *vlp_soft_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const vlp
         vlp_tape_node(tape, &vlp_op_soft_cross_entropy, &logits, 1, 1, &attr, sizeof attr);
     if (!node) return NULL;
     vlp_node_output(tape, node, VLP_REAL, 0, NULL);
-    vlp_node_save(tape, node, 0, (size_t)vlp_rows(logits) * sizeof(vlp_real));
+    vlp_node_save(tape, node, 0, (size_t)vlp_row_count(logits) * sizeof(vlp_real));
     return vlp_tape_run(tape, node);
 }
 
@@ -265,8 +265,8 @@ static void regression_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 static void regression_forward(vlp_node *node) {
     const regression_attr *attr = node->attr;
     const vlp_tensor *x = node->in[0];
-    int64_t rows = vlp_rows(x), n = vlp_numel(x);
-    row_loop loop = {.cols = vlp_cols(x),
+    int64_t rows = vlp_row_count(x), n = vlp_numel(x);
+    row_loop loop = {.cols = vlp_col_count(x),
                      .x = vlp_real_data(x),
                      .target = attr->target,
                      .part = node->work,
@@ -295,11 +295,13 @@ static void regression_backward(vlp_node *node) {
     const regression_attr *attr = node->attr;
     vlp_tensor *x = node->in[0];
     int64_t n = vlp_numel(x);
-    row_loop loop = {
-        .cols = vlp_cols(x), .x = vlp_real_data(x), .target = attr->target, .kind = attr->kind};
+    row_loop loop = {.cols = vlp_col_count(x),
+                     .x = vlp_real_data(x),
+                     .target = attr->target,
+                     .kind = attr->kind};
     loop.scale = n ? scalar_gradient(node) / (double)n : 0;
     loop.dx = vlp_grad_write(x, &loop.fresh);
-    if (loop.dx) vlp_parallel_for(vlp_rows(x), ROW_GRAIN, regression_gradient_rows, &loop);
+    if (loop.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, regression_gradient_rows, &loop);
 }
 
 const vlp_op vlp_op_regression_loss = {"regression_loss", regression_forward, regression_backward,

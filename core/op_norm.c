@@ -52,7 +52,7 @@ static void norm_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 static void norm_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[X];
     norm_pass pass = {.attr = node->attr,
-                      .cols = vlp_cols(x),
+                      .cols = vlp_col_count(x),
                       .x = vlp_real_data(x),
                       .residual = data_or_null(node->in[RESIDUAL]),
                       .weight = data_or_null(node->in[WEIGHT]),
@@ -61,7 +61,7 @@ static void norm_forward(vlp_node *node) {
                       .y = vlp_real_data(node->out[0]),
                       .mean = node->saved[MEAN],
                       .rstd = node->saved[RSTD]};
-    vlp_parallel_for(vlp_rows(x), ROW_GRAIN, norm_rows, &pass);
+    vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, norm_rows, &pass);
 }
 
 /* Each part of the rows has its own slice of the workspace: the gradient dh of ROW_GRAIN rows, and
@@ -75,7 +75,7 @@ typedef struct {
 } norm_gradient;
 
 static int64_t padded_cols(const vlp_tensor *x) {
-    return (vlp_cols(x) + PAD - 1) / PAD * PAD;
+    return (vlp_col_count(x) + PAD - 1) / PAD * PAD;
 }
 
 static int64_t slice_elements(int64_t padded) {
@@ -132,7 +132,7 @@ static void norm_backward(vlp_node *node) {
     vlp_tensor *x = node->in[X], *residual = node->in[RESIDUAL];
     vlp_tensor *weight = node->in[WEIGHT], *bias = node->in[BIAS];
     norm_gradient g = {.attr = node->attr,
-                       .cols = vlp_cols(x),
+                       .cols = vlp_col_count(x),
                        .padded = padded_cols(x),
                        .h = normalised_input(node),
                        .weight = data_or_null(weight),
@@ -148,7 +148,7 @@ static void norm_backward(vlp_node *node) {
     g.want_input = g.dx || g.dresidual;
     g.want_weight = dweight != NULL;
     g.want_bias = dbias != NULL;
-    int64_t rows = vlp_rows(x);
+    int64_t rows = vlp_row_count(x);
     vlp_parallel_for(rows, ROW_GRAIN, norm_backward_rows, &g);
     reduce_parts(&g, vlp_parallel_parts(rows, ROW_GRAIN), dweight, dbias);
 }
@@ -156,7 +156,7 @@ static void norm_backward(vlp_node *node) {
 static size_t norm_workspace(const vlp_node *node) {
     if (!node->recorded) return 0;
     const vlp_tensor *x = node->in[X];
-    int64_t parts = vlp_parallel_parts(vlp_rows(x), ROW_GRAIN);
+    int64_t parts = vlp_parallel_parts(vlp_row_count(x), ROW_GRAIN);
     return (size_t)(parts * slice_elements(padded_cols(x))) * sizeof(vlp_real);
 }
 
@@ -165,7 +165,7 @@ const vlp_op vlp_op_rms_norm = {"rms_norm", norm_forward, norm_backward, norm_wo
 
 static void save_state(vlp_tape *tape, vlp_node *node, bool rms) {
     const vlp_tensor *x = node->in[X];
-    size_t rows = (size_t)vlp_rows(x) * sizeof(vlp_real);
+    size_t rows = (size_t)vlp_row_count(x) * sizeof(vlp_real);
     if (!node->recorded) return;
     if (!rms) vlp_node_save(tape, node, MEAN, rows);
     vlp_node_save(tape, node, RSTD, rows);
@@ -182,9 +182,9 @@ static vlp_tensor *norm(vlp_tape *tape, const vlp_op *op, vlp_tensor *const in[4
     VLP_ASSERT(!in[RESIDUAL] || vlp_same_shape(x, in[RESIDUAL]),
                "%s: x and residual differ in shape", op->name);
     for (int i = WEIGHT; i <= BIAS; i++)
-        VLP_ASSERT(!in[i] || vlp_numel(in[i]) == vlp_cols(x),
-                   "%s: x has %lld columns, weight or bias %lld", op->name, (long long)vlp_cols(x),
-                   (long long)vlp_numel(in[i]));
+        VLP_ASSERT(!in[i] || vlp_numel(in[i]) == vlp_col_count(x),
+                   "%s: x has %lld columns, weight or bias %lld", op->name,
+                   (long long)vlp_col_count(x), (long long)vlp_numel(in[i]));
     vlp_node *node = vlp_tape_node(tape, op, in, 4, 1, &attr, sizeof attr);
     if (!node) return NULL;
     vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
@@ -233,12 +233,12 @@ static void unit_rows(int64_t begin, int64_t end, int thread, void *ctx) {
 
 static void unit_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[0];
-    unit_pass pass = {.cols = vlp_cols(x),
+    unit_pass pass = {.cols = vlp_col_count(x),
                       .eps = *(const double *)node->attr,
                       .x = vlp_real_data(x),
                       .y = vlp_real_data(node->out[0]),
                       .norm = node->saved[0]};
-    vlp_parallel_for(vlp_rows(x), ROW_GRAIN, unit_rows, &pass);
+    vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, unit_rows, &pass);
 }
 
 static void unit_backward_rows(int64_t begin, int64_t end, int thread, void *ctx) {
@@ -253,13 +253,13 @@ static void unit_backward_rows(int64_t begin, int64_t end, int thread, void *ctx
 
 static void unit_backward(vlp_node *node) {
     vlp_tensor *x = node->in[0];
-    unit_pass pass = {.cols = vlp_cols(x),
+    unit_pass pass = {.cols = vlp_col_count(x),
                       .eps = *(const double *)node->attr,
                       .y_in = vlp_real_data(node->out[0]),
                       .norm_in = node->saved[0],
                       .dy = node->out[0]->grad};
     pass.dx = vlp_grad_write(x, &pass.fresh);
-    if (pass.dx) vlp_parallel_for(vlp_rows(x), ROW_GRAIN, unit_backward_rows, &pass);
+    if (pass.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, unit_backward_rows, &pass);
 }
 
 const vlp_op vlp_op_l2_normalize = {"l2_normalize", unit_forward, unit_backward, NULL};
@@ -270,6 +270,6 @@ vlp_tensor *vlp_l2_normalize(vlp_tape *tape, vlp_tensor *x, double eps) {
         vlp_tape_node(tape, &vlp_op_l2_normalize, (vlp_tensor *[]){x}, 1, 1, &eps, sizeof eps);
     if (!node) return NULL;
     vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
-    if (node->recorded) vlp_node_save(tape, node, 0, (size_t)vlp_rows(x) * sizeof(vlp_real));
+    if (node->recorded) vlp_node_save(tape, node, 0, (size_t)vlp_row_count(x) * sizeof(vlp_real));
     return vlp_tape_run(tape, node);
 }

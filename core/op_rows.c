@@ -17,8 +17,8 @@ typedef struct {
 static void gather_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[0];
     const rows_attr *attr = node->attr;
-    vlp_rows_take(attr->count, vlp_cols(x), vlp_rows(x), attr->rows, true, vlp_real_data(x),
-                  vlp_real_data(node->out[0]));
+    vlp_rows_take(attr->count, vlp_col_count(x), vlp_row_count(x), attr->rows, true,
+                  vlp_real_data(x), vlp_real_data(node->out[0]));
 }
 
 static void gather_backward(vlp_node *node) {
@@ -26,8 +26,8 @@ static void gather_backward(vlp_node *node) {
     const rows_attr *attr = node->attr;
     vlp_real *dx = vlp_grad_add(x);
     if (dx)
-        vlp_rows_spread(attr->count, vlp_cols(x), vlp_rows(x), attr->rows, -1, node->out[0]->grad,
-                        dx);
+        vlp_rows_spread(attr->count, vlp_col_count(x), vlp_row_count(x), attr->rows, -1,
+                        node->out[0]->grad, dx);
 }
 
 const vlp_op vlp_op_gather_rows = {"gather_rows", gather_forward, gather_backward, NULL};
@@ -39,7 +39,7 @@ vlp_tensor *vlp_gather_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, 
     vlp_node *node =
         vlp_tape_node(tape, &vlp_op_gather_rows, (vlp_tensor *[]){x}, 1, 1, &attr, sizeof attr);
     if (!node) return NULL;
-    vlp_node_output(tape, node, VLP_REAL, 2, (int64_t[]){count, vlp_cols(x)});
+    vlp_node_output(tape, node, VLP_REAL, 2, (int64_t[]){count, vlp_col_count(x)});
     return vlp_tape_run(tape, node);
 }
 
@@ -53,8 +53,8 @@ static void scatter_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[0], *y = node->out[0];
     const rows_attr *attr = node->attr;
     vlp_parallel_for(vlp_numel(y), 4096, zero_range, vlp_real_data(y));
-    vlp_rows_spread(attr->count, vlp_cols(x), vlp_rows(y), attr->rows, -1, vlp_real_data(x),
-                    vlp_real_data(y));
+    vlp_rows_spread(attr->count, vlp_col_count(x), vlp_row_count(y), attr->rows, -1,
+                    vlp_real_data(x), vlp_real_data(y));
 }
 
 static void scatter_backward(vlp_node *node) {
@@ -62,7 +62,9 @@ static void scatter_backward(vlp_node *node) {
     const rows_attr *attr = node->attr;
     bool fresh = false;
     vlp_real *dx = vlp_grad_write(x, &fresh);
-    if (dx) vlp_rows_take(attr->count, vlp_cols(x), vlp_rows(y), attr->rows, fresh, y->grad, dx);
+    if (dx)
+        vlp_rows_take(attr->count, vlp_col_count(x), vlp_row_count(y), attr->rows, fresh, y->grad,
+                      dx);
 }
 
 const vlp_op vlp_op_scatter_rows = {"scatter_rows", scatter_forward, scatter_backward, NULL};
@@ -70,11 +72,11 @@ const vlp_op vlp_op_scatter_rows = {"scatter_rows", scatter_forward, scatter_bac
 vlp_tensor *vlp_scatter_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, int64_t total) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
     VLP_ASSERT(x && total >= 0, "scatter_rows: %lld rows", (long long)total);
-    rows_attr attr = {rows, vlp_rows(x)};
+    rows_attr attr = {rows, vlp_row_count(x)};
     vlp_node *node =
         vlp_tape_node(tape, &vlp_op_scatter_rows, (vlp_tensor *[]){x}, 1, 1, &attr, sizeof attr);
     if (!node) return NULL;
-    vlp_node_output(tape, node, VLP_REAL, 2, (int64_t[]){total, vlp_cols(x)});
+    vlp_node_output(tape, node, VLP_REAL, 2, (int64_t[]){total, vlp_col_count(x)});
     return vlp_tape_run(tape, node);
 }
 
@@ -271,11 +273,12 @@ const vlp_op vlp_op_concat_rows = {"concat_rows", concat_forward, concat_backwar
 
 vlp_tensor *vlp_concat_rows(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
-    VLP_ASSERT(a && b && vlp_cols(a) == vlp_cols(b), "concat_rows: %lld and %lld columns",
-               a ? (long long)vlp_cols(a) : -1, b ? (long long)vlp_cols(b) : -1);
+    VLP_ASSERT(a && b && vlp_col_count(a) == vlp_col_count(b), "concat_rows: %lld and %lld columns",
+               a ? (long long)vlp_col_count(a) : -1, b ? (long long)vlp_col_count(b) : -1);
     vlp_node *node =
         vlp_tape_node(tape, &vlp_op_concat_rows, (vlp_tensor *[]){a, b}, 2, 2, NULL, 0);
     if (!node) return NULL;
-    vlp_node_output(tape, node, VLP_REAL, 2, (int64_t[]){vlp_rows(a) + vlp_rows(b), vlp_cols(a)});
+    vlp_node_output(tape, node, VLP_REAL, 2,
+                    (int64_t[]){vlp_row_count(a) + vlp_row_count(b), vlp_col_count(a)});
     return vlp_tape_run(tape, node);
 }

@@ -18,11 +18,11 @@ int64_t vlp_numel(const vlp_tensor *tensor) {
     return n;
 }
 
-int64_t vlp_cols(const vlp_tensor *tensor) {
+int64_t vlp_col_count(const vlp_tensor *tensor) {
     return tensor->ndim ? tensor->shape[tensor->ndim - 1] : 1;
 }
 
-int64_t vlp_rows(const vlp_tensor *tensor) {
+int64_t vlp_row_count(const vlp_tensor *tensor) {
     int64_t n = 1;
     for (int i = 0; i + 1 < tensor->ndim; i++) n *= tensor->shape[i];
     return n;

@@ -35,8 +35,8 @@ size_t vlp_dtype_size(vlp_dtype dtype);
 /* Number of elements; 1 for a scalar. */
 int64_t vlp_numel(const vlp_tensor *tensor);
 /* The last dimension, and the product of all others ("rows"). */
-int64_t vlp_cols(const vlp_tensor *tensor);
-int64_t vlp_rows(const vlp_tensor *tensor);
+int64_t vlp_col_count(const vlp_tensor *tensor);
+int64_t vlp_row_count(const vlp_tensor *tensor);
 bool vlp_same_shape(const vlp_tensor *a, const vlp_tensor *b);
 
 /* Typed access; a wrong dtype is a programming error. */

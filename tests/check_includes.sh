@@ -39,7 +39,7 @@ while IFS=: read -r file line include; do
     name=${include#*[\"<]}
     name=${name%%[\">]*}
     if [[ $include == *\"* ]]; then
-        [[ $folder == tests && -e ${file%/*}/$name ]] && continue
+        [[ $folder == tests && (-e ${file%/*}/$name || -e tests/$name) ]] && continue
         [[ $name == */* ]] || fault "$file:$line: \"$name\" wants its folder, \"folder/$name\""
         seen=${name%%/*}
         [[ $seen == "$folder" || $name != */* ]] && continue

@@ -36,14 +36,18 @@ static void on_every_set(void (*test)(int64_t cols)) {
 }
 
 typedef struct {
-    double mean, rstd;
+    long double mean, rstd; /* a mean far from 0 costs a double's last digits, too */
 } stats;
 
 static stats reference_stats(int64_t cols, const double *h, double eps, bool centered) {
-    double mean = 0, var = 0;
-    for (int64_t j = 0; j < cols && centered; j++) mean += h[j] / (double)cols;
-    for (int64_t j = 0; j < cols; j++) var += (h[j] - mean) * (h[j] - mean) / (double)cols;
-    return (stats){mean, 1 / sqrt(var + eps)};
+    long double mean = 0, var = 0;
+    for (int64_t j = 0; j < cols && centered; j++) mean += h[j] / (long double)cols;
+    for (int64_t j = 0; j < cols; j++) var += (h[j] - mean) * (h[j] - mean) / (long double)cols;
+    return (stats){mean, 1 / sqrtl(var + eps)};
+}
+
+static double standard(stats s, double h) {
+    return (double)((h - s.mean) * s.rstd);
 }
 
 static void check_norm(int64_t cols, bool centered, const vlp_real *x, const vlp_real *residual,
@@ -64,10 +68,11 @@ static void check_norm(int64_t cols, bool centered, const vlp_real *x, const vlp
             h[j] = (double)sum[at];
         }
         stats s = reference_stats(cols, h, 1e-5, centered);
-        if (centered) check_near("mean", mean[i], s.mean, 2 * EPS * (fabs(s.mean) + 1));
-        check_near("rstd", rstd[i], s.rstd, 16 * EPS * s.rstd * slack);
+        if (centered)
+            check_near("mean", mean[i], (double)s.mean, 2 * EPS * ((double)fabsl(s.mean) + 1));
+        check_near("rstd", rstd[i], (double)s.rstd, 16 * EPS * (double)s.rstd * slack);
         for (int64_t j = 0; j < cols; j++) {
-            double want = (h[j] - s.mean) * s.rstd * (weight ? (double)weight[j] : 1) +
+            double want = standard(s, h[j]) * (weight ? (double)weight[j] : 1) +
                           (centered && bias ? (double)bias[j] : 0);
             check_near("norm", y[i * cols + j], want, 32 * EPS * (1 + fabs(want)) * slack);
         }
@@ -123,16 +128,17 @@ static void check_norm_backward(int64_t cols, int64_t rows, bool centered) {
         double h[MOST], g_sum = 0, gn_sum = 0;
         for (int64_t j = 0; j < cols; j++) h[j] = (double)x[i * cols + j];
         stats s = reference_stats(cols, h, 1e-2, centered);
+        double rstd_i = (double)s.rstd;
         for (int64_t j = 0; j < cols; j++) {
-            double d = (double)dy[i * cols + j], n = (h[j] - s.mean) * s.rstd;
+            double d = (double)dy[i * cols + j], n = standard(s, h[j]);
             g_sum += centered ? d * (double)weight[j] / (double)cols : 0;
             gn_sum += d * (double)weight[j] * n / (double)cols;
             want_weight[j] += d * n, want_bias[j] += d;
         }
         for (int64_t j = 0; j < cols; j++) {
-            double n = (h[j] - s.mean) * s.rstd, g = (double)dy[i * cols + j] * (double)weight[j];
-            check_near("norm dx", dx[i * cols + j], 1 + s.rstd * (g - g_sum - n * gn_sum),
-                       64 * EPS * (1 + s.rstd * s.rstd) * 4);
+            double n = standard(s, h[j]), g = (double)dy[i * cols + j] * (double)weight[j];
+            check_near("norm dx", dx[i * cols + j], 1 + rstd_i * (g - g_sum - n * gn_sum),
+                       64 * EPS * (1 + rstd_i * rstd_i) * 4);
         }
     }
     for (int64_t j = 0; j < cols; j++) {

@@ -205,7 +205,7 @@ static void test_core_tape__same_seed_and_threads_give_the_same_bits(void **stat
 
 static void test_core_tape__warm_step_allocates_nothing(void **state) {
     world *w = *state;
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int threads = 1; threads <= 4; threads++) {
         assert_int_equal(vlp_threads_set(threads), VLP_OK);
         plan(w);
         assert_int_equal(vlp_tape_open(w->tape, 0), VLP_OK);

@@ -98,6 +98,48 @@ static vlp_tensor *drop_path_and_x(vlp_tape *tape, vlp_tensor **x) {
     return vlp_mul(tape, vlp_drop_path(tape, x[0], 0.5), x[0]);
 }
 
+/* Long tensors, so that threads and chunks share the work: the rows of x[0] [5, 3] repeated, an op,
+ * and a sum with weights that differ from row to row. */
+enum { LONG = 2000 };
+
+static vlp_tensor *lengthen(vlp_tape *tape, vlp_tensor *x) {
+    static int32_t ids[LONG];
+    for (int i = 0; i < LONG; i++) ids[i] = i * 7 % 5;
+    return vlp_embedding(tape, x, ids, 2, (int64_t[]){1, LONG}, -1);
+}
+
+static vlp_tensor *shorten(vlp_tape *tape, vlp_tensor *y) {
+    static vlp_real weights[LONG * 3];
+    for (int i = 0; i < LONG * 3; i++) weights[i] = (vlp_real)sin(i * 1.7);
+    vlp_tensor *w = vlp_tape_input(tape, VLP_REAL, 3, (int64_t[]){1, LONG, 3}, weights, false);
+    return vlp_scale(tape, vlp_mean_rows(tape, vlp_mul(tape, y, w), NULL), 10);
+}
+
+static vlp_tensor *long_mul(vlp_tape *tape, vlp_tensor **x) {
+    vlp_tensor *a = lengthen(tape, x[0]), *b = lengthen(tape, x[1]);
+    return shorten(tape, vlp_add(tape, vlp_mul(tape, a, b), vlp_mul(tape, a, a)));
+}
+
+static vlp_tensor *long_gelu(vlp_tape *tape, vlp_tensor **x) {
+    vlp_tensor *a = lengthen(tape, x[0]);
+    return shorten(tape, vlp_add(tape, vlp_activation(tape, a, VLP_ACT_GELU), a));
+}
+
+static vlp_tensor *long_scale_exp(vlp_tape *tape, vlp_tensor **x) {
+    return shorten(tape, vlp_scale_exp(tape, lengthen(tape, x[0]), x[1], 10));
+}
+
+static vlp_tensor *long_dropout(vlp_tape *tape, vlp_tensor **x) {
+    vlp_tensor *a = lengthen(tape, x[0]);
+    return shorten(tape, vlp_mul(tape, vlp_dropout(tape, a, 0.4), a));
+}
+
+static vlp_tensor *long_norm(vlp_tape *tape, vlp_tensor **x) {
+    vlp_tensor *a = lengthen(tape, x[0]), *b = lengthen(tape, x[1]), *sum = NULL;
+    vlp_tensor *y = vlp_add_layer_norm(tape, a, b, x[2], x[2], 1e-2, &sum);
+    return shorten(tape, vlp_mul(tape, y, sum));
+}
+
 #define ACTIVATION_ROWS(name)                                                                      \
     {#name, "activation", 1, {{2, {3, 7}}}, name}, {                                               \
 #name ", x used twice", "activation", 1, {{2, {3, 7 } } }, name##_and_x                    \
@@ -108,7 +150,11 @@ static const gradcheck_case cases[] = {
     {"add, nothing", "add", 2, {{2, {0, 5}}, {2, {0, 5}}}, add},
     {"add, a is b", "add", 1, {{2, {3, 5}}}, add_itself},
     {"mul", "mul", 2, {{2, {3, 5}}, {2, {3, 5}}}, mul},
-    {"mul, beyond a chunk", "mul", 2, {{2, {11, 103}}, {2, {11, 103}}}, mul},
+    {"mul, long", "mul", 2, {{2, {5, 3}}, {2, {5, 3}}}, long_mul},
+    {"gelu, long", "activation", 1, {{2, {5, 3}}}, long_gelu},
+    {"scale_exp, long", "scale_exp", 2, {{2, {5, 3}}, {1, {1}}}, long_scale_exp},
+    {"dropout, long", "dropout", 1, {{2, {5, 3}}}, long_dropout},
+    {"layer_norm, long", "layer_norm", 3, {{2, {5, 3}}, {2, {5, 3}}, {1, {3}}}, long_norm},
     {"mul, a is b", "mul", 1, {{2, {3, 5}}}, mul_itself},
     {"scale", "scale", 1, {{2, {3, 5}}}, scale},
     {"scale, x used twice", "scale", 1, {{2, {3, 5}}}, scale_and_x},
@@ -190,6 +236,9 @@ static void test_grad_elementwise__dropout_keeps_its_rate(void **state) {
     assert_true(fabs(zeros(first, 0.3) - 0.3) < 0.02);
     assert_true(fabs(zeros(second, 0.3) - 0.3) < 0.02);
     assert_memory_not_equal(first->data, second->data, sizeof o->values);
+    const vlp_real *data = vlp_real_data(first); /* the start comes back nowhere */
+    for (int lag = 1; lag <= SAMPLES * WIDTH - 64; lag++)
+        assert_memory_not_equal(data, data + lag, 64 * sizeof *data);
 }
 
 static void test_grad_elementwise__drop_path_drops_whole_samples(void **state) {

@@ -87,7 +87,7 @@ static const gradcheck_case cases[] = {
     {"mask all", "mask_rows", 2, {{2, {6, 37}}, {1, {37}}}, mask_all},
     {"mask, x used twice", "mask_rows", 2, {{2, {6, 5}}, {1, {5}}}, mask_reused},
     {"patches", "patch_embed", 3, {{4, {2, 3, 4, 6}}, {2, {5, 12}}, {1, {5}}}, patches},
-    {"patches, no bias", "patch_embed", 2, {{4, {1, 1, 6, 3}}, {2, {2, 9}}}, patches_no_bias},
+    {"patches, no bias", "patch_embed", 2, {{4, {1, 1, 6, 9}}, {2, {2, 9}}}, patches_no_bias},
     {"patches, 4-dimensional w",
      "patch_embed",
      3,

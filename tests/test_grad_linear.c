@@ -53,6 +53,11 @@ static vlp_tensor *shared_weight(vlp_tape *tape, vlp_tensor **x) {
     return vlp_linear(tape, h, x[1], x[2], VLP_ACT_NONE);
 }
 
+static vlp_tensor *x_used_twice(vlp_tape *tape, vlp_tensor **x) {
+    return vlp_mul(tape, vlp_linear(tape, x[0], x[1], NULL, VLP_ACT_NONE),
+                   vlp_linear(tape, x[0], x[2], NULL, VLP_ACT_NONE));
+}
+
 static vlp_tensor *bias_is_x(vlp_tape *tape, vlp_tensor **x) {
     return vlp_linear(tape, x[0], x[1], x[0], VLP_ACT_GELU);
 }
@@ -85,6 +90,7 @@ static const gradcheck_case cases[] = {
     {"w is an activation", "linear", 2, {{2, {3, 5}}, {2, {4, 5}}}, similarity},
     {"x is w", "linear", 1, {{2, {3, 5}}}, x_is_w},
     {"weight used twice", "linear", 3, {{2, {3, 5}}, {2, {5, 5}}, {1, {5}}}, shared_weight},
+    {"x used twice", "linear", 3, {{2, {3, 5}}, {2, {4, 5}}, {2, {4, 5}}}, x_used_twice},
     {"bias is x", "linear", 2, {{1, {5}}, {2, {5, 5}}}, bias_is_x},
     {"constant x", "linear", 1, {{2, {4, 3}}}, constant_x},
 };

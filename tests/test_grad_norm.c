@@ -52,6 +52,13 @@ static vlp_tensor *residual_is_x(vlp_tape *tape, vlp_tensor **x) {
     return vlp_mul(tape, y, sum);
 }
 
+/* Only the residual wants a gradient. */
+static vlp_tensor *constant_x(vlp_tape *tape, vlp_tensor **x) {
+    static const vlp_real values[15] = {1, -2, 3, 0.5, 0.25, -1, 2};
+    vlp_tensor *c = vlp_tape_input(tape, VLP_REAL, 2, (int64_t[]){3, 5}, values, false);
+    return vlp_add_layer_norm(tape, c, x[0], x[1], NULL, eps, NULL);
+}
+
 /* Without a residual the sum is x itself. */
 static vlp_tensor *sum_without_residual(vlp_tape *tape, vlp_tensor **x) {
     vlp_tensor *sum = NULL;
@@ -111,6 +118,7 @@ static const gradcheck_case cases[] = {
      {{2, {3, 5}}, {2, {3, 5}}, {1, {5}}, {1, {5}}},
      only_sum_used},
     {"residual is x", "layer_norm", 3, {{2, {3, 5}}, {1, {5}}, {1, {5}}}, residual_is_x},
+    {"constant x", "layer_norm", 2, {{2, {3, 5}}, {1, {5}}}, constant_x},
     {"sum, no residual", "layer_norm", 3, {{2, {3, 5}}, {1, {5}}, {1, {5}}}, sum_without_residual},
     {"weight is bias", "layer_norm", 2, {{2, {3, 5}}, {1, {5}}}, weight_is_bias},
     {"layer_norm, no rows", "layer_norm", 3, {{2, {0, 5}}, {1, {5}}, {1, {5}}}, layer_norm},

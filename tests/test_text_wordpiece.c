@@ -11,7 +11,7 @@
 
 static const char vocab[] =
     SPECIALS "un\n##aff\n##able\n##a\na\ncafe\ncaf\n##é\nCAFE\n,\n.\n[\n]\nmask\n世\n界\n世##\n"
-             "οδος\n#\n##ffa\nοδοσ\ndon\n'\nt\nx\n##x\nhello\n?\n`\n";
+             "οδος\n#\n##ffa\nοδοσ\ndon\n'\nt\nx\n##x\nhello\n?\n`\nσ\n";
 
 /* The tokens of text joined by spaces equal `expected`. */
 static void check(const vlp_tokenizer *tokenizer, bool literal, const char *text, size_t len,
@@ -85,7 +85,7 @@ static void test_text_wordpiece__final_sigma_only_in_literal_text(void **state) 
     (void)state;
     static const row whole[] = {{"ΟΔΟΣ", "οδος"},       {"ΟΔΟΣ.", "οδος ."},
                                 {"ΟΔΟ\u0301Σ", "οδος"}, {"ΟΔΟΣ a", "οδος a"},
-                                {"ΟΔΟΣ'a", "οδοσ ' a"}, {"Σ", "[UNK]"}};
+                                {"ΟΔΟΣ'a", "οδοσ ' a"}, {"Σ", "σ"}};
     static const row each[] = {{"ΟΔΟΣ", "οδοσ"}};
     check_rows(NULL, true, whole, VLP_COUNT(whole));
     check_rows(NULL, false, each, VLP_COUNT(each));
@@ -111,6 +111,12 @@ static void test_text_wordpiece__special_names_come_from_the_configuration(void 
     vlp_special_ids s = vlp_tokenizer_special(tokenizer);
     assert_true(s.pad == 0 && s.unk == 1 && s.mask == 3 && s.cls == -1 && s.sep == -1);
     check(tokenizer, false, "b a<m>", 6, "<oov> a <m>");
+    int32_t ids[4]; /* no [CLS] or [SEP] to put */
+    assert_int_equal(vlp_tokenizer_encode(tokenizer, "a b", 3, true, ids, 4), 2);
+    assert_int_equal(vlp_tokenizer_encode_pair(tokenizer, (vlp_text){"a", 1}, (vlp_text){"b", 1},
+                                               VLP_TRUNCATE_LONGEST, ids, NULL, 4),
+                     2);
+    assert_true(ids[0] == 2 && ids[1] == 1);
     vlp_tokenizer_free(tokenizer);
 }
 
@@ -285,7 +291,9 @@ static void test_text_wordpiece__bad_files_are_named(void **state) {
         {"a\n\nb\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: empty token"},
         {"a\nb\n", NULL, VLP_ERR_FORMAT, "vocab.txt: the unknown token [UNK]"},
         {"[UNK]\n\xff\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: not valid UTF-8"},
+        {"[UNK]\n\xED\xA0\x80\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: not valid UTF-8"},
         {"[UNK]\na\rb\n", NULL, VLP_ERR_FORMAT, "vocab.txt:2: a carriage return"},
+        {"\xEF\xBB\xBF[UNK]\n", NULL, VLP_ERR_FORMAT, "vocab.txt:1: a byte order mark"},
         {"[UNK]\n", "[]", VLP_ERR_FORMAT, "tokenizer_config.json: a JSON object"},
         {"[UNK]\n", "{", VLP_ERR_FORMAT, "tokenizer_config.json:1"},
         {"[UNK]\n", "{\"do_lower_case\": 1}", VLP_ERR_FORMAT, "json: do_lower_case: true or false"},
@@ -310,6 +318,23 @@ static void test_text_wordpiece__bad_files_are_named(void **state) {
         text_folder_remove(&folder);
         assert_int_equal(vlp_tokenizer_open(&tokenizer, folder.path), VLP_ERR_NOT_FOUND);
     }
+}
+
+static void test_text_wordpiece__a_vocabulary_with_nul_is_refused(void **state) {
+    (void)state;
+    text_folder folder = text_folder_make();
+    text_folder_write(&folder, "vocab.txt", "[UNK]\na\0b\n", 10);
+    vlp_tokenizer *tokenizer;
+    assert_int_equal(vlp_tokenizer_open(&tokenizer, folder.path), VLP_ERR_FORMAT);
+    assert_non_null(strstr(vlp_error(), "vocab.txt:2: a token with a NUL byte"));
+    text_folder_remove(&folder);
+}
+
+static void test_text_wordpiece__without_continuations_words_are_whole(void **state) {
+    (void)state;
+    vlp_tokenizer *tokenizer = text_open("[UNK]\na\nb\n", NULL);
+    check(tokenizer, false, "a ab b", 6, "a [UNK] b");
+    vlp_tokenizer_free(tokenizer);
 }
 
 static void test_text_wordpiece__saved_opens_again(void **state) {
@@ -376,6 +401,8 @@ int main(void) {
         cmocka_unit_test(test_text_wordpiece__decoding_cleans_up),
         cmocka_unit_test(test_text_wordpiece__encoding_allocates_nothing),
         cmocka_unit_test(test_text_wordpiece__bad_files_are_named),
+        cmocka_unit_test(test_text_wordpiece__a_vocabulary_with_nul_is_refused),
+        cmocka_unit_test(test_text_wordpiece__without_continuations_words_are_whole),
         cmocka_unit_test(test_text_wordpiece__saved_opens_again),
         cmocka_unit_test(test_text_wordpiece__every_failed_allocation_is_reported),
     };

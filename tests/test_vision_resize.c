@@ -195,37 +195,65 @@ static void test_vision_resize__box_sees_beyond_its_edges(void **state) {
     assert_same_pixels(&actual, &expected, "box", "whole");
 }
 
-/* The vector kernels against the portable ones, at every tap count and tail. */
+enum { TAPS = 13, STRIDE = 16, BYTES = 200 };
+
+static void random_weights(vlp_rng *rng, int count, int16_t *low, int16_t *high) {
+    memset(low, 0, STRIDE * sizeof *low);
+    memset(high, 0, STRIDE * sizeof *high);
+    for (int t = 0; t < count; t++) {
+        low[t] = (int16_t)((int)vlp_rng_below(rng, 2048) - 1024);
+        high[t] = (int16_t)((int)vlp_rng_below(rng, 1000) - 300);
+    }
+}
+
+/* Exactly as long as it says, so that sanitizers see reads beyond the end. */
+static uint8_t *random_bytes(vlp_rng *rng, size_t count) {
+    uint8_t *bytes = malloc(count);
+    for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)vlp_rng_u32(rng);
+    return bytes;
+}
+
+static void compare_rows(const vlp_resample_kernels *fast, vlp_rng *rng, int count, size_t bytes) {
+    uint8_t *rows = random_bytes(rng, (size_t)count * bytes), a[BYTES], b[BYTES];
+    int16_t low[STRIDE], high[STRIDE];
+    random_weights(rng, count, low, high);
+    fast->rows(a, bytes, rows, bytes, count, low, high);
+    vlp_resample_plain.rows(b, bytes, rows, bytes, count, low, high);
+    assert_memory_equal(a, b, bytes);
+    free(rows);
+}
+
+/* `count` taps at the first, the last and a middle position of rows that are `width` long. */
+static void compare_columns(const vlp_resample_kernels *fast, vlp_rng *rng, int count, int width,
+                            int rows) {
+    uint8_t *pixels = random_bytes(rng, (size_t)width * (size_t)rows * 3), a[27], b[27];
+    int first[3] = {0, (width - count) / 2, width - count}, counts[3] = {count, count, count};
+    int16_t low[3 * STRIDE], high[3 * STRIDE];
+    for (size_t i = 0; i < 3; i++) random_weights(rng, count, low + i * STRIDE, high + i * STRIDE);
+    const vlp_resample_axis axis = {count, STRIDE, first, counts, low, high};
+    const vlp_resample_source from = {pixels, width, rows, (size_t)width * 3};
+    fast->columns(a, 3, &from, &axis);
+    vlp_resample_plain.columns(b, 3, &from, &axis);
+    assert_memory_equal(a, b, (size_t)rows * 9);
+    free(pixels);
+}
+
 static void test_vision_resize__vector_and_plain_kernels_agree(void **state) {
     (void)state;
-    enum { TAPS = 13, BYTES = 100 };
+#ifdef __x86_64__
+    const vlp_resample_kernels *const sets[] = {&vlp_resample_sse2, &vlp_resample_avx2};
     vlp_rng rng = vlp_rng_at(8, VLP_RNG_TEST, 0, 0);
-    for (int count = 1; count <= TAPS; count++)
-        for (size_t bytes = 1; bytes <= BYTES; bytes += 3) {
-            size_t total = (size_t)count * bytes;
-            uint8_t *rows = malloc(total), fast[BYTES], plain[BYTES];
-            for (size_t i = 0; i < total; i++) rows[i] = (uint8_t)vlp_rng_u32(&rng);
-            int16_t low[TAPS + 1] = {0}, high[TAPS + 1] = {0};
-            for (int t = 0; t < count; t++) {
-                low[t] = (int16_t)((int)vlp_rng_below(&rng, 2048) - 1024);
-                high[t] = (int16_t)((int)vlp_rng_below(&rng, 1000) - 300);
-            }
-            vlp_resample_rows(fast, bytes, rows, bytes, count, low, high);
-            vlp_resample_rows_plain(plain, bytes, rows, bytes, count, low, high);
-            assert_memory_equal(fast, plain, bytes);
-
-            if (total >= (size_t)count * 3) { /* the first `count` pixels as one row */
-                int first = 0;
-                uint8_t *row = malloc((size_t)count * 3); /* exact: overreads are seen */
-                memcpy(row, rows, (size_t)count * 3 <= total ? (size_t)count * 3 : total);
-                vlp_resample_axis axis = {count, TAPS + 1, &first, &count, low, high};
-                vlp_resample_row(fast, 1, row, &axis);
-                vlp_resample_row_plain(plain, 1, row, &axis);
-                assert_memory_equal(fast, plain, 3);
-                free(row);
-            }
-            free(rows);
+    for (size_t s = 0; s < VLP_COUNT(sets); s++) {
+        if (sets[s]->isa > vlp_isa_best()) continue;
+        for (int count = 1; count <= TAPS; count++) {
+            for (size_t bytes = 1; bytes <= BYTES; bytes += 3)
+                compare_rows(sets[s], &rng, count, bytes);
+            for (int width = count; width <= count + 9; width++)
+                for (int rows = 1; rows <= 3; rows++)
+                    compare_columns(sets[s], &rng, count, width, rows);
         }
+    }
+#endif
 }
 
 static void test_vision_resize__warm_scratch_is_not_reallocated(void **state) {

@@ -141,18 +141,17 @@ int vlp_tokenizer_encode_pair(const vlp_tokenizer *tokenizer, vlp_text first, vl
                               vlp_truncate truncate, int32_t *ids, uint8_t *types, int max) {
     const vlp_tokenizer_kind *kind = tokenizer->kind;
     const vlp_special_ids *special = &tokenizer->special;
-    VLP_ASSERT(max >= 3, "%d ids cannot hold a pair", max);
-    VLP_ASSERT(special->cls >= 0 && special->sep >= 0, "this vocabulary has no [CLS] and [SEP]");
-    int room = max - 3;
-    int n1 = kind->encode(tokenizer, first.text, first.len, false, ids + 1, room);
+    int head = special->cls >= 0, tail = special->sep >= 0;
+    int room = max - head - 2 * tail;
+    VLP_ASSERT(room >= 0, "%d ids cannot hold a pair", max);
+    int n1 = kind->encode(tokenizer, first.text, first.len, false, ids + head, room);
     int n2 = kind->encode(tokenizer, second.text, second.len, false, NULL, room);
     if (!truncate_pair(truncate, room, &n1, &n2)) return -1;
-    ids[0] = special->cls;
-    ids[n1 + 1] = special->sep;
-    kind->encode(tokenizer, second.text, second.len, false, ids + n1 + 2, n2);
-    ids[n1 + n2 + 2] = special->sep;
-    int n = n1 + n2 + 3;
-    for (int i = 0; types && i < n; i++) types[i] = i >= n1 + 2;
+    int middle = head + n1 + tail, n = middle + n2 + tail;
+    if (head) ids[0] = special->cls;
+    if (tail) ids[middle - 1] = ids[n - 1] = special->sep;
+    kind->encode(tokenizer, second.text, second.len, false, ids + middle, n2);
+    for (int i = 0; types && i < n; i++) types[i] = i >= middle;
     return n;
 }
 

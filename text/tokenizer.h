@@ -38,10 +38,10 @@ int32_t vlp_tokenizer_find(const vlp_tokenizer *tokenizer, const char *token); /
 /* Whether the token continues a word ("##ing"): whole-word masking masks it with its head. */
 bool vlp_tokenizer_continues_word(const vlp_tokenizer *tokenizer, int32_t id);
 
-/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] when `special` (max >= 2 then),
- * truncated at the right so that [SEP] stays. Returns how many were written. Malformed UTF-8 and
- * NUL are dropped. "[MASK]" and the like in the text become the special tokens, as in Hugging
- * Face's. */
+/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] when `special` (max >= 2 then;
+ * each is left out where the vocabulary has none), truncated at the right so that [SEP] stays.
+ * Returns how many were written. Malformed UTF-8 and NUL are dropped. "[MASK]" and the like in the
+ * text become the special tokens, as in Hugging Face's. */
 int vlp_tokenizer_encode(const vlp_tokenizer *tokenizer, const char *text, size_t len, bool special,
                          int32_t *ids, int max);
 
@@ -68,8 +68,9 @@ typedef struct {
 } vlp_text;
 
 /* [CLS] first [SEP] second [SEP] in at most `max` >= 3 ids; types[i] = 0 up to the first [SEP],
- * then 1; types may be NULL. Returns how many ids; -1, with nothing meaningful written, when the
- * text that `truncate` names would have to vanish and the other does not fit. */
+ * then 1; types may be NULL. [CLS] and [SEP] are left out where the vocabulary has none. Returns
+ * how many ids; -1, with nothing meaningful written, when the text that `truncate` names would have
+ * to vanish and the other does not fit. */
 int vlp_tokenizer_encode_pair(const vlp_tokenizer *tokenizer, vlp_text first, vlp_text second,
                               vlp_truncate truncate, int32_t *ids, uint8_t *types, int max);
 

@@ -12,6 +12,9 @@ static const char *const special_keys[] = {"pad_token", "unk_token", "cls_token"
 
 vlp_status vlp_wordpiece_read(vlp_wordpiece *w, const char *text, size_t len, const char *where) {
     if (len == 0) return VLP_FAIL(VLP_ERR_FORMAT, "%s: empty; one token a line is expected", where);
+    if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s:1: a byte order mark; save the file without one",
+                        where);
     const char *end = text + len;
     for (int64_t line = 1; text < end; line++) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));

@@ -81,7 +81,7 @@ static void *take(layout *l, size_t bytes) {
 static vlp_resample_axis place_axis(layout *l, const axis_range *r, vlp_resize_filter filter,
                                     double **weights) {
     vlp_resample_axis axis = {.count_max = axis_taps(r, filter)};
-    axis.stride = (axis.count_max + 1) / 2 * 2;
+    axis.stride = (axis.count_max + 3) / 4 * 4;
     size_t kept = (size_t)r->kept, all = kept * (size_t)axis.stride;
     axis.first = take(l, kept * sizeof *axis.first);
     axis.count = take(l, kept * sizeof *axis.count);
@@ -154,6 +154,7 @@ static void needed_rows(const axis_range *y, vlp_resize_filter filter, int *firs
 
 /* Everything that one call works with. `between` holds the rows between the two passes. */
 typedef struct {
+    const vlp_resample_kernels *kernels;
     axis_range x, y;
     vlp_resample_axis columns, rows;
     double *column_weights, *row_weights;
@@ -172,9 +173,9 @@ static void place_plan(resize_plan *p, layout *l, vlp_resize_filter filter) {
 
 /* Along x: rows [first_row, end_row) of the source, `kept` pixels each. */
 static void resample_columns(const resize_plan *p, uint8_t *to, const vlp_image_view *source) {
-    size_t bytes = (size_t)p->x.kept * 3;
-    for (int y = p->first_row; y < p->end_row; y++, to += bytes)
-        vlp_resample_row(to, p->x.kept, source->pixels + (size_t)y * source->stride, &p->columns);
+    const vlp_resample_source needed = {source->pixels + (size_t)p->first_row * source->stride,
+                                        source->width, p->end_row - p->first_row, source->stride};
+    p->kernels->columns(to, p->x.kept, &needed, &p->columns);
 }
 
 /* Along y. `rows` is where source row `first` begins. */
@@ -184,8 +185,8 @@ static void resample_rows(const resize_plan *p, uint8_t *to, const uint8_t *rows
     size_t bytes = (size_t)p->x.kept * 3;
     for (int i = 0; i < p->y.kept; i++, to += bytes) {
         size_t weights = (size_t)i * (size_t)a->stride;
-        vlp_resample_rows(to, bytes, rows + (size_t)(a->first[i] - first) * stride, stride,
-                          a->count[i], a->low + weights, a->high + weights);
+        p->kernels->rows(to, bytes, rows + (size_t)(a->first[i] - first) * stride, stride,
+                         a->count[i], a->low + weights, a->high + weights);
     }
 }
 
@@ -246,6 +247,7 @@ vlp_status vlp_resize(vlp_image *out, const vlp_image_view *source,
     const vlp_box *box = options->box ? options->box : &whole;
     const vlp_window *window = options->window ? options->window : &all;
     resize_plan plan = {
+        .kernels = vlp_resample_kernels_get(),
         .x = {source->width, options->width, window->left, window->width, box->left, box->right},
         .y = {source->height, options->height, window->top, window->height, box->top, box->bottom},
     };

@@ -1,0 +1,59 @@
+/* parity FOLDER...: runs reference cases; exit code 0 if all pass, 1 if one fails, 2 if a folder is
+ * no case. */
+#include "parity/runners.h"
+
+#include <string.h>
+
+/* The first row whose system is equal and whose mode begins the case's mode ("" = any). */
+static const struct {
+    const char *system, *mode;
+    parity_runner *run;
+} runners[] = {
+    {"optimizer", "", parity_run_optimizer},
+};
+
+static parity_runner *find_runner(const parity_case *c) {
+    for (size_t i = 0; i < VLP_COUNT(runners); i++)
+        if (strcmp(c->system, runners[i].system) == 0 &&
+            strncmp(c->mode, runners[i].mode, strlen(runners[i].mode)) == 0)
+            return runners[i].run;
+    return NULL;
+}
+
+static vlp_status run_case(const parity_case *c, parity_report *report) {
+    parity_runner *run = find_runner(c);
+    if (!run)
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED, "no runner for system \"%s\", mode \"%s\"", c->system,
+                        c->mode);
+    return run(c, report);
+}
+
+static int run_folder(const char *folder) {
+    parity_case c;
+    parity_report *report = NULL;
+    vlp_status status = parity_case_open(&c, folder);
+    if (status == VLP_OK) status = parity_report_new(&report, &c, stdout);
+    int code = 2;
+    if (status != VLP_OK) {
+        fprintf(stderr, "parity: %s\n", vlp_error());
+    } else {
+        status = run_case(&c, report);
+        code = parity_verdict(report, status == VLP_OK ? NULL : vlp_error()) ? 0 : 1;
+    }
+    parity_report_free(report);
+    parity_case_close(&c);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: parity FOLDER...\n");
+        return 2;
+    }
+    int worst = 0;
+    for (int i = 1; i < argc; i++) {
+        int code = run_folder(argv[i]);
+        if (code > worst) worst = code;
+    }
+    return worst;
+}

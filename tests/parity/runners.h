@@ -1,0 +1,12 @@
+/* One function a system: computes everything that its cases expect and hands it to the report. A
+ * failure status means that the case could not be run to its end. */
+#ifndef VLP_TESTS_PARITY_RUNNERS_H
+#define VLP_TESTS_PARITY_RUNNERS_H
+
+#include "parity/report.h"
+
+typedef vlp_status parity_runner(const parity_case *c, parity_report *report);
+
+parity_runner parity_run_optimizer;
+
+#endif

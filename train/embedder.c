@@ -1,0 +1,253 @@
+#include "train/embedder.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+struct vlp_embedder {
+    const vlp_model *model;
+    const vlp_tokenizer *tokenizer;
+    vlp_transform transform;
+    vlp_model *own_model; /* NULL when wrapped around borrowed ones */
+    vlp_tokenizer *own_tokenizer;
+    vlp_tape *tape;
+    int64_t batch;
+    int32_t *ids;  /* [batch, L] */
+    uint8_t *mask; /* [batch, L] */
+    vlp_image image;
+    vlp_transform_scratch scratch;
+};
+
+/* The passes whose memory is rehearsed. */
+static vlp_tensor *image_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n) {
+    const vlp_vit_config *c = &e->model->config.vision;
+    const int64_t shape[] = {n, c->channels, c->image_height, c->image_width};
+    vlp_tensor *x = vlp_tape_input(e->tape, VLP_REAL, 4, shape, pixels, false);
+    return vlp_model_image_tokens(e->tape, e->model, x);
+}
+
+static vlp_tokens tokens_of(const vlp_embedder *e, int64_t n) {
+    return (vlp_tokens){.batch = n,
+                        .length = e->model->config.text_length,
+                        .ids = e->ids,
+                        .attention_mask = e->mask};
+}
+
+static vlp_tensor *text_pass(vlp_embedder *e, int64_t n) {
+    vlp_tokens tokens = tokens_of(e, n);
+    return vlp_model_text_tokens(e->tape, e->model, &tokens);
+}
+
+/* n images against one text: the text's states are shared by repeating them. */
+static vlp_tensor *match_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n) {
+    vlp_tensor *keys[VLP_MAX_DEPTH];
+    vlp_fusion_keys(e->tape, &e->model->fusion, image_pass(e, pixels, n), keys);
+    vlp_tensor *fused =
+        vlp_fusion_forward(e->tape, &e->model->fusion, text_pass(e, n), e->mask, keys, NULL);
+    return vlp_model_match(e->tape, e->model, fused);
+}
+
+static void begin(vlp_embedder *e) {
+    vlp_tape_begin(e->tape, 0, 0);
+    vlp_tape_set_grad(e->tape, false);
+}
+
+static vlp_status rehearse(vlp_embedder *e) {
+    VLP_TRY(vlp_tape_plan(e->tape));
+    begin(e);
+    vlp_model_image_embedding(e->tape, e->model, image_pass(e, NULL, e->batch));
+    begin(e);
+    vlp_model_text_embedding(e->tape, e->model, text_pass(e, e->batch));
+    if (vlp_model_can_match(e->model)) {
+        begin(e);
+        match_pass(e, NULL, e->batch);
+    }
+    return vlp_tape_open(e->tape, 1 << 20);
+}
+
+static vlp_status setup(vlp_embedder *e) {
+    size_t tokens = (size_t)(e->batch * e->model->config.text_length);
+    e->ids = vlp_alloc_zero(tokens, sizeof *e->ids);
+    e->mask = vlp_alloc_zero(tokens, 1);
+    if (!e->ids || !e->mask) return VLP_ERR_MEMORY;
+    VLP_TRY(vlp_tape_new(&e->tape));
+    return rehearse(e);
+}
+
+vlp_status vlp_embedder_wrap(vlp_embedder **out, const vlp_model *model,
+                             const vlp_tokenizer *tokenizer, const vlp_transform *transform,
+                             int64_t batch) {
+    *out = NULL;
+    vlp_embedder *e = vlp_alloc_zero(1, sizeof *e);
+    if (!e) return VLP_ERR_MEMORY;
+    e->model = model;
+    e->tokenizer = tokenizer;
+    e->transform = *transform;
+    e->batch = batch;
+    vlp_status status = setup(e);
+    if (status != VLP_OK) {
+        vlp_embedder_free(e);
+        return status;
+    }
+    *out = e;
+    return VLP_OK;
+}
+
+static vlp_status read_transform(vlp_transform *out, const char *folder) {
+    vlp_buf path = {0};
+    vlp_json *json = NULL;
+    vlp_status status = vlp_path_join(&path, folder, "preprocessor_config.json");
+    if (status == VLP_OK) status = vlp_json_load(&json, path.data);
+    if (status == VLP_OK) status = vlp_transform_from_json(out, json, path.data);
+    vlp_json_free(json);
+    vlp_buf_free(&path);
+    return status;
+}
+
+static vlp_status agree(const vlp_model *model, const vlp_tokenizer *tokenizer,
+                        const vlp_transform *transform, const char *folder) {
+    if (vlp_tokenizer_size(tokenizer) != model->config.text.vocab)
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s: the tokenizer has %d tokens, config.json says %lld",
+                        folder, vlp_tokenizer_size(tokenizer), (long long)model->config.text.vocab);
+    if (transform->image_size != model->config.vision.image_height)
+        return VLP_FAIL(
+            VLP_ERR_FORMAT,
+            "%s: preprocessor_config.json makes %d pixels a side, config.json wants %lld", folder,
+            transform->image_size, (long long)model->config.vision.image_height);
+    return VLP_OK;
+}
+
+vlp_status vlp_embedder_open(vlp_embedder **out, const char *folder, int64_t batch) {
+    *out = NULL;
+    vlp_model *model = NULL;
+    vlp_tokenizer *tokenizer = NULL;
+    vlp_transform transform;
+    vlp_status status = vlp_model_open(&model, folder);
+    if (status == VLP_OK) status = vlp_tokenizer_open(&tokenizer, folder);
+    if (status == VLP_OK) status = read_transform(&transform, folder);
+    if (status == VLP_OK) status = agree(model, tokenizer, &transform, folder);
+    if (status == VLP_OK) status = vlp_embedder_wrap(out, model, tokenizer, &transform, batch);
+    if (status != VLP_OK) {
+        vlp_model_free(model);
+        vlp_tokenizer_free(tokenizer);
+        return status;
+    }
+    (*out)->own_model = model;
+    (*out)->own_tokenizer = tokenizer;
+    return VLP_OK;
+}
+
+void vlp_embedder_free(vlp_embedder *e) {
+    if (!e) return;
+    vlp_tape_free(e->tape);
+    vlp_free(e->ids);
+    vlp_free(e->mask);
+    vlp_image_free(&e->image);
+    vlp_transform_scratch_free(&e->scratch);
+    vlp_model_free(e->own_model);
+    vlp_tokenizer_free(e->own_tokenizer);
+    vlp_free(e);
+}
+
+int64_t vlp_embedder_width(const vlp_embedder *e) {
+    return e->model->config.embedding;
+}
+
+const vlp_transform *vlp_embedder_transform(const vlp_embedder *e) {
+    return &e->transform;
+}
+
+const vlp_tokenizer *vlp_embedder_tokenizer(const vlp_embedder *e) {
+    return e->tokenizer;
+}
+
+const vlp_model *vlp_embedder_model(const vlp_embedder *e) {
+    return e->model;
+}
+
+double vlp_embedder_scale(const vlp_embedder *e) {
+    double s = (double)vlp_real_data(e->model->logit_scale)[0];
+    return exp(fmin(s, e->model->config.logit_scale_max));
+}
+
+vlp_hash vlp_embedder_id(const vlp_embedder *e) {
+    const vlp_params *params = e->model->params;
+    vlp_hash id = vlp_hash_bytes(params->values, (size_t)params->total * sizeof(vlp_real));
+    vlp_json *json = vlp_transform_to_json(&e->transform);
+    vlp_buf text = {0};
+    if (json && vlp_json_dump(json, 0, &text) == VLP_OK)
+        id = vlp_hash_more(id, text.data, text.len);
+    vlp_buf_free(&text);
+    vlp_json_free(json);
+    return id;
+}
+
+static vlp_status copy_out(vlp_embedder *e, const vlp_tensor *vectors, int64_t n, float *out) {
+    VLP_TRY(vlp_tape_status(e->tape));
+    const vlp_real *from = vlp_real_data(vectors);
+    for (int64_t i = 0; i < n * vlp_embedder_width(e); i++) out[i] = (float)from[i];
+    return VLP_OK;
+}
+
+static int64_t pixels_an_image(const vlp_embedder *e) {
+    const vlp_vit_config *c = &e->model->config.vision;
+    return c->channels * c->image_height * c->image_width;
+}
+
+vlp_status vlp_embedder_pixels(vlp_embedder *e, const float *pixels, int64_t n, float *out) {
+    for (int64_t at = 0; at < n; at += e->batch) {
+        int64_t some = n - at < e->batch ? n - at : e->batch;
+        begin(e);
+        vlp_tensor *tokens = image_pass(e, pixels + at * pixels_an_image(e), some);
+        vlp_tensor *vectors = vlp_model_image_embedding(e->tape, e->model, tokens);
+        VLP_TRY(copy_out(e, vectors, some, out + at * vlp_embedder_width(e)));
+    }
+    return VLP_OK;
+}
+
+static void encode(vlp_embedder *e, const char *text, int64_t row) {
+    int64_t length = e->model->config.text_length;
+    vlp_tokenizer_encode_padded(e->tokenizer, text, strlen(text), (int)length,
+                                e->ids + row * length, e->mask + row * length);
+}
+
+vlp_status vlp_embedder_texts(vlp_embedder *e, const char *const *texts, int64_t n, float *out) {
+    for (int64_t at = 0; at < n; at += e->batch) {
+        int64_t some = n - at < e->batch ? n - at : e->batch;
+        for (int64_t i = 0; i < some; i++) encode(e, texts[at + i], i);
+        begin(e);
+        vlp_tensor *vectors = vlp_model_text_embedding(e->tape, e->model, text_pass(e, some));
+        VLP_TRY(copy_out(e, vectors, some, out + at * vlp_embedder_width(e)));
+    }
+    return VLP_OK;
+}
+
+vlp_status vlp_embedder_prepare(vlp_embedder *e, const uint8_t *data, size_t len, const char *where,
+                                float *pixels) {
+    vlp_decode_options how = vlp_transform_decode_options(&e->transform, false);
+    vlp_status status = vlp_image_decode(&e->image, data, len, &how);
+    if (status == VLP_OK)
+        status = vlp_transform_apply(&e->transform, &e->image, NULL, &e->scratch, pixels);
+    return status == VLP_OK ? VLP_OK : vlp_fail_in(status, "%s", where);
+}
+
+vlp_status vlp_embedder_match(vlp_embedder *e, const float *pixels, int64_t n, const char *text,
+                              float *out) {
+    if (!vlp_model_can_match(e->model))
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                        "this model has no fusion stack and no matching head; train one with the "
+                        "recipe vlp");
+    for (int64_t at = 0; at < n; at += e->batch) {
+        int64_t some = n - at < e->batch ? n - at : e->batch;
+        for (int64_t i = 0; i < some; i++) encode(e, text, i);
+        begin(e);
+        vlp_tensor *logits = match_pass(e, pixels + at * pixels_an_image(e), some);
+        VLP_TRY(vlp_tape_status(e->tape));
+        const vlp_real *l = vlp_real_data(logits);
+        for (int64_t i = 0; i < some; i++)
+            out[at + i] = (float)(1 / (1 + exp((double)(l[2 * i] - l[2 * i + 1]))));
+    }
+    return VLP_OK;
+}

@@ -1,0 +1,189 @@
+#include "core/file.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "train/trainer_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { EVALUATIONS = 10 };
+
+double vlp_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double vlp_trainer_seconds(const vlp_trainer *t) {
+    return t->seconds_before + (t->started > 0 ? vlp_clock() - t->started : 0);
+}
+
+double vlp_trainer_progress_share(const vlp_trainer *t) {
+    double steps = t->total_steps > 0 ? (double)t->step / (double)t->total_steps : 0;
+    double time =
+        t->recipe.max_minutes > 0 ? vlp_trainer_seconds(t) / (60 * t->recipe.max_minutes) : 0;
+    return fmin(1, fmax(steps, time));
+}
+
+const vlp_recipe *vlp_trainer_recipe(const vlp_trainer *t) {
+    return &t->recipe;
+}
+
+vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
+    const vlp_params *params = t->model->params;
+    size_t block = (size_t)params->total * sizeof(vlp_real);
+    int64_t rows = vlp_loader_rows(t->loader);
+    int64_t a_step = t->recipe.batch * t->recipe.accumulate;
+    size_t pixels = (size_t)(3 * t->recipe.image_size * t->recipe.image_size) * sizeof(float);
+    *plan = (vlp_train_plan){
+        .parameters = params->learnt,
+        .pictures = rows,
+        .vocab = vlp_tokenizer_size(t->tokenizer),
+        .batch = a_step,
+        .steps = t->total_steps,
+        .steps_an_epoch = (rows + a_step - 1) / a_step,
+        .flops_a_step = t->flops,
+        .parameter_bytes = block * (t->ema ? 5 : 4),
+        .step_bytes = vlp_tape_bytes(t->tape),
+        .loader_bytes = VLP_TRAINER_SLOTS * (size_t)t->recipe.batch * pixels +
+                        ((size_t)t->recipe.cache_mb << 20),
+        .threads = vlp_threads_get(),
+    };
+    plan->total_bytes = plan->parameter_bytes + plan->step_bytes + plan->loader_bytes;
+    return VLP_OK;
+}
+
+static bool finished(const vlp_trainer *t) {
+    return vlp_trainer_progress_share(t) >= 1;
+}
+
+static bool stopped(const vlp_trainer *t) {
+    return t->options.stop && *t->options.stop;
+}
+
+static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_retrieval *out) {
+    vlp_eval_set set = {.split = split, .max_images = most};
+    if (t->ema) vlp_ema_swap(t->ema);
+    vlp_status status = vlp_evaluate_retrieval(t->embedder, t->index, &set, out);
+    if (t->ema) vlp_ema_swap(t->ema);
+    return status;
+}
+
+static vlp_status evaluate_now(vlp_trainer *t) {
+    vlp_retrieval result;
+    vlp_status status = evaluate(t, t->recipe.val_split, t->recipe.eval_rows, &result);
+    if (status == VLP_ERR_NOT_FOUND) return VLP_OK; /* no such split: said once at the start */
+    VLP_TRY(status);
+    if (t->options.on_eval) t->options.on_eval(t->step, &result, t->options.user);
+    return vlp_metrics_eval(t->metrics, t->step, &result);
+}
+
+/* Whether this step ends a tenth of the run, or eval_every steps. */
+static bool evaluation_due(const vlp_trainer *t, double share_before) {
+    if (t->recipe.eval_every > 0) return t->step % t->recipe.eval_every == 0;
+    double now = t->now.progress;
+    return now < 1 && floor(now * EVALUATIONS) > floor(share_before * EVALUATIONS);
+}
+
+static void estimate(vlp_trainer *t) {
+    double done = t->now.progress, seconds = vlp_trainer_seconds(t);
+    t->now.total_steps = t->total_steps;
+    t->now.seconds_left = done > 0 ? seconds * (1 - done) / done : 0;
+}
+
+static vlp_status loop(vlp_trainer *t) {
+    while (!finished(t) && !stopped(t)) {
+        double share = vlp_trainer_progress_share(t);
+        VLP_TRY(vlp_trainer_step(t));
+        estimate(t);
+        VLP_TRY(vlp_metrics_step(t->metrics, &t->now));
+        if (t->options.on_step) t->options.on_step(&t->now, t->options.user);
+        if (evaluation_due(t, share)) VLP_TRY(evaluate_now(t));
+        double due = t->last_checkpoint + 60 * t->recipe.checkpoint_minutes;
+        if (t->recipe.checkpoint_minutes > 0 && vlp_clock() >= due) VLP_TRY(vlp_trainer_save(t));
+    }
+    return VLP_OK;
+}
+
+static vlp_json *recall_json(const double *values) {
+    vlp_json *json = vlp_json_new_object();
+    for (int i = 0; i < VLP_RECALL_LEVELS; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "R@%d", vlp_recall_at[i]);
+        vlp_json_set_double(json, key, values[i]);
+    }
+    return json;
+}
+
+static vlp_status save_summary(const vlp_trainer *t, const vlp_train_summary *s) {
+    vlp_json *json = vlp_json_new_object();
+    vlp_json_set_int(json, "steps", s->steps);
+    vlp_json_set_double(json, "seconds", s->seconds);
+    vlp_json_set_double(json, "loss", s->loss);
+    vlp_json_set_double(json, "pairs_per_s", s->pairs_per_s);
+    vlp_json_set_double(json, "data_wait", s->data_wait);
+    vlp_json_set_int(json, "parameters", t->model->params->learnt);
+    vlp_json_set_int(json, "threads", vlp_threads_get());
+    if (s->has_test) {
+        vlp_json *test = vlp_json_new_object();
+        vlp_json_set_string(test, "split", t->recipe.test_split);
+        vlp_json_set_int(test, "images", s->test.images);
+        vlp_json_set_int(test, "captions", s->test.captions);
+        vlp_json_set(test, "image_to_text", recall_json(s->test.image_to_text));
+        vlp_json_set(test, "text_to_image", recall_json(s->test.text_to_image));
+        vlp_json_set(json, "test", test);
+    }
+    vlp_buf path = {0};
+    vlp_status status = vlp_path_join(&path, t->out, "summary.json");
+    if (status == VLP_OK) status = vlp_json_save(json, path.data);
+    vlp_json_free(json);
+    vlp_buf_free(&path);
+    return status;
+}
+
+static vlp_status finish(vlp_trainer *t, int64_t first_step, vlp_train_summary *s) {
+    double session = vlp_clock() - t->started;
+    int64_t pairs = (t->step - first_step) * t->recipe.batch * t->recipe.accumulate;
+    *s = (vlp_train_summary){.steps = t->step,
+                             .seconds = vlp_trainer_seconds(t),
+                             .loss = t->now.loss,
+                             .pairs_per_s = (double)pairs / session,
+                             .data_wait = vlp_loader_wait_seconds(t->loader) / session};
+    VLP_TRY(vlp_trainer_save(t));
+    if (stopped(t) && !finished(t))
+        return VLP_FAIL(VLP_ERR_INTERRUPTED,
+                        "stopped at step %lld, saved in %s; go on with --resume",
+                        (long long)t->step, t->out);
+    vlp_status status = evaluate(t, t->recipe.test_split, 0, &s->test);
+    s->has_test = status == VLP_OK;
+    if (status != VLP_OK && status != VLP_ERR_NOT_FOUND) return status;
+    return save_summary(t, s);
+}
+
+vlp_status vlp_trainer_run(vlp_trainer *t, vlp_train_summary *summary) {
+    int64_t first_step = t->step;
+    VLP_TRY(vlp_trainer_prepare(t));
+    t->started = t->last_checkpoint = vlp_clock();
+    VLP_TRY(loop(t));
+    return finish(t, first_step, summary);
+}
+
+void vlp_trainer_free(vlp_trainer *t) {
+    if (!t) return;
+    vlp_loader_free(t->loader);
+    vlp_embedder_free(t->embedder);
+    vlp_metrics_close(t->metrics);
+    vlp_ema_free(t->ema);
+    vlp_optimizer_free(t->optimizer);
+    vlp_objectives_destroy(&t->objectives);
+    vlp_model_free(t->model);
+    vlp_tape_free(t->tape);
+    vlp_tokenizer_free(t->tokenizer);
+    vlp_index_free(t->index);
+    vlp_free(t->keys);
+    vlp_free(t->data);
+    vlp_free(t->out);
+    vlp_free(t);
+}

@@ -1,0 +1,62 @@
+/* The trainer's parts, shared by its files: trainer.c (life cycle, loop), trainer_open.c
+ * (assembly), trainer_step.c (one optimizer step), trainer_state.c (checkpoints), metrics.c. */
+#ifndef VLP_TRAIN_TRAINER_INTERNAL_H
+#define VLP_TRAIN_TRAINER_INTERNAL_H
+
+#include "datasets/loader.h"
+#include "train/ema.h"
+#include "train/metrics.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+enum { VLP_TRAINER_SLOTS = 4 }; /* batches that the loader prepares ahead */
+
+struct vlp_trainer {
+    vlp_recipe recipe;
+    vlp_train_options options;
+    char *data, *out; /* owned copies of the paths */
+
+    vlp_index *index;
+    vlp_tokenizer *tokenizer;
+    vlp_transform transform;
+    vlp_model *model;
+    vlp_objectives objectives;
+    vlp_optimizer *optimizer;
+    vlp_ema *ema; /* NULL = off */
+    vlp_loader *loader;
+    vlp_embedder *embedder; /* around the model, for evaluation */
+    vlp_tape *tape;
+    vlp_metrics *metrics;
+    uint64_t *keys; /* [B] */
+
+    int64_t step, cursor, total_steps; /* total 0 = bounded by time */
+    double seconds_before;             /* of earlier sessions of this run */
+    double started, waited_before;     /* clock and loader wait at the start of this session */
+    double last_checkpoint;
+    double flops;
+    vlp_train_progress now;
+};
+
+double vlp_clock(void); /* seconds, monotonic */
+
+/* Seconds trained so far, and the share of the run that is done (0..1). */
+double vlp_trainer_seconds(const vlp_trainer *t);
+double vlp_trainer_progress_share(const vlp_trainer *t);
+
+/* trainer_open.c: writes the run folder and opens its log; nothing before this touches the disk. */
+vlp_status vlp_trainer_prepare(vlp_trainer *t);
+
+/* trainer_step.c: forward, backward, update. Fills t->now. */
+vlp_status vlp_trainer_step(vlp_trainer *t);
+/* Rehearses a step and reserves its memory. */
+vlp_status vlp_trainer_rehearse(vlp_trainer *t);
+
+/* trainer_state.c */
+vlp_status vlp_trainer_save(vlp_trainer *t); /* state folder, pointer, model */
+vlp_status
+vlp_trainer_save_folder(const vlp_trainer *t); /* config, tokenizer, preprocessor, recipe */
+vlp_status vlp_trainer_load(vlp_trainer *t);
+vlp_status vlp_trainer_read_recipe(vlp_recipe *out, const char *folder);
+
+#endif

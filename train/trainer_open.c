@@ -1,0 +1,222 @@
+/* Putting a run together: recipe, index, tokenizer, model, objectives, memory, data. */
+#include "core/checkpoint.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "datasets/captions.h"
+#include "datasets/verify.h"
+#include "text/wordpiece_train.h"
+#include "train/trainer_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVAL_BATCH = 64, DEFAULT_VOCAB = 8000, MAX_MIXTURE = 16 };
+
+static vlp_status add_caption(const char *text, int64_t len, void *trainer) {
+    return vlp_wordpiece_trainer_add(trainer, text, (size_t)len);
+}
+
+static vlp_status train_tokenizer(vlp_trainer *t) {
+    vlp_wordpiece_trainer *trainer;
+    int64_t vocab = t->options.vocab ? t->options.vocab : DEFAULT_VOCAB;
+    vlp_wordpiece_train_options options = {.vocab_size = (int32_t)vocab, .lower_case = true};
+    VLP_TRY(vlp_wordpiece_trainer_new(&trainer, &options));
+    vlp_status status = vlp_captions_each(t->index, t->recipe.train_split, add_caption, trainer);
+    if (status == VLP_OK) status = vlp_wordpiece_trainer_finish(trainer, &t->tokenizer);
+    vlp_wordpiece_trainer_free(trainer);
+    return status;
+}
+
+/* The run's own tokenizer when resuming; the given one; the initial model's; or a new one. */
+static vlp_status open_tokenizer(vlp_trainer *t) {
+    const char *path = t->options.resume      ? t->out
+                       : t->options.tokenizer ? t->options.tokenizer
+                                              : t->options.init;
+    return path ? vlp_tokenizer_open(&t->tokenizer, path) : train_tokenizer(t);
+}
+
+static bool verify_progress(int64_t done, void *user) {
+    const vlp_trainer *t = user;
+    if (done > 0 && done % 5000 == 0)
+        vlp_log(VLP_LOG_INFO, "checked %lld pictures", (long long)done);
+    return !(t->options.stop && *t->options.stop);
+}
+
+static void warn_bad(const char *path, int64_t row, vlp_skip_reason reason, const char *detail,
+                     void *user) {
+    (void)row;
+    (void)reason;
+    (void)user;
+    vlp_log(VLP_LOG_WARN, "skipped %s: %s", path, detail);
+}
+
+static vlp_status open_index(vlp_trainer *t) {
+    VLP_TRY(vlp_index_open(&t->index, t->data, VLP_DB_WRITE));
+    vlp_verify_report report;
+    vlp_verify_options options = {.progress = verify_progress, .bad = warn_bad, .user = t};
+    VLP_TRY(vlp_index_verify(t->index, &options, &report));
+    if (report.bad > 0)
+        vlp_log(VLP_LOG_WARN, "%lld pictures cannot be decoded and are left out",
+                (long long)report.bad);
+    return VLP_OK;
+}
+
+static vlp_status init_weights(vlp_trainer *t) {
+    vlp_params *params = t->model->params;
+    VLP_TRY(vlp_params_allocate(params, true));
+    vlp_params_init(params, (uint64_t)t->recipe.seed);
+    if (!t->options.init || t->options.resume) return VLP_OK;
+    vlp_buf path = {0};
+    vlp_safetensors *file = NULL;
+    vlp_status status = vlp_path_join(&path, t->options.init, "model.safetensors");
+    if (status == VLP_OK) status = vlp_safetensors_open(&file, path.data);
+    if (status == VLP_OK) status = vlp_params_load(params, file, (vlp_name_map){0}, "objective.");
+    vlp_safetensors_close(file);
+    vlp_buf_free(&path);
+    return status;
+}
+
+static vlp_status build_model(vlp_trainer *t) {
+    vlp_model_config config;
+    vlp_recipe_model(&t->recipe, vlp_tokenizer_size(t->tokenizer), &config);
+    VLP_TRY(vlp_model_new(&t->model, &config));
+    vlp_objective_setup setup = {t->model, t->tokenizer, &t->recipe.objectives};
+    VLP_TRY(vlp_objectives_create(&t->objectives, &setup));
+    t->now.n_losses = t->objectives.count;
+    for (int i = 0; i < t->objectives.count; i++)
+        t->now.names[i] = t->objectives.items[i].kind->name;
+    return init_weights(t);
+}
+
+static vlp_status build_optimizer(vlp_trainer *t) {
+    const vlp_recipe *r = &t->recipe;
+    vlp_optimizer_options options = vlp_optimizer_defaults();
+    options.beta1 = r->beta1;
+    options.beta2 = r->beta2;
+    options.eps = r->eps;
+    options.weight_decay = r->weight_decay;
+    options.max_grad_norm = r->clip_grad;
+    VLP_TRY(vlp_optimizer_new(&t->optimizer, t->model->params, &options));
+    return r->ema > 0 ? vlp_ema_new(&t->ema, t->model->params, r->ema, true) : VLP_OK;
+}
+
+/* "a=1,b=2.5" into rows; names point into text, which is cut. */
+static vlp_status parse_mixture(char *text, vlp_mixture *out, int *n) {
+    *n = 0;
+    for (char *save, *part = strtok_r(text, ",", &save); part; part = strtok_r(NULL, ",", &save)) {
+        char *equals = strchr(part, '='), *end = NULL;
+        double weight = equals ? strtod(equals + 1, &end) : 0;
+        if (!equals || end == equals + 1 || *end || !(weight > 0) || *n == MAX_MIXTURE)
+            return VLP_FAIL(VLP_ERR_USAGE,
+                            "data.mixture: \"%s\" is not source=weight with a weight above 0",
+                            part);
+        *equals = '\0';
+        out[(*n)++] = (vlp_mixture){part, weight};
+    }
+    return VLP_OK;
+}
+
+static void warn_skipped(const char *path, const char *reason, void *user) {
+    (void)user;
+    vlp_log(VLP_LOG_WARN, "skipped %s: %s", path, reason);
+}
+
+static vlp_status build_loader(vlp_trainer *t) {
+    const vlp_recipe *r = &t->recipe;
+    char text[VLP_OPTION_TEXT_BYTES];
+    vlp_mixture mixture[MAX_MIXTURE];
+    int n_mixture;
+    memcpy(text, r->mixture, sizeof text);
+    VLP_TRY(parse_mixture(text, mixture, &n_mixture));
+    vlp_loader_options options = {.rows = VLP_ROWS_PAIRS,
+                                  .split = *r->train_split ? r->train_split : NULL,
+                                  .mixture = mixture,
+                                  .n_mixture = n_mixture,
+                                  .train = true,
+                                  .batch = (int)r->batch,
+                                  .seed = (uint64_t)r->seed,
+                                  .cursor = t->cursor,
+                                  .transform = &t->transform,
+                                  .tokenizer = t->tokenizer,
+                                  .text_length = (int)r->text_length,
+                                  .threads = (int)r->loader_threads,
+                                  .slots = VLP_TRAINER_SLOTS,
+                                  .cache_bytes = r->cache_mb << 20,
+                                  .skipped = warn_skipped};
+    return vlp_loader_open(&t->loader, t->index, &options);
+}
+
+static void count_steps(vlp_trainer *t) {
+    const vlp_recipe *r = &t->recipe;
+    int64_t a_step = r->batch * r->accumulate;
+    int64_t by_epochs = (r->epochs * vlp_loader_rows(t->loader) + a_step - 1) / a_step;
+    t->total_steps = r->steps;
+    if (by_epochs > 0 && (t->total_steps == 0 || by_epochs < t->total_steps))
+        t->total_steps = by_epochs;
+}
+
+static vlp_status open_metrics(vlp_trainer *t) {
+    vlp_buf path = {0};
+    vlp_status status = vlp_path_join(&path, t->out, "metrics.jsonl");
+    if (status == VLP_OK)
+        status = vlp_metrics_open(&t->metrics, path.data, t->options.resume ? t->step : -1);
+    vlp_buf_free(&path);
+    return status;
+}
+
+static vlp_status refuse_existing(const vlp_trainer *t) {
+    vlp_buf path = {0};
+    vlp_status status = vlp_path_join(&path, t->out, "recipe.json");
+    if (status == VLP_OK && vlp_path_exists(path.data))
+        status = VLP_FAIL(
+            VLP_ERR_USAGE,
+            "%s already holds a run; continue it with --resume or choose another --out", t->out);
+    vlp_buf_free(&path);
+    return status;
+}
+
+static vlp_status assemble(vlp_trainer *t) {
+    if (t->options.resume)
+        VLP_TRY(vlp_trainer_read_recipe(&t->recipe, t->out));
+    else
+        VLP_TRY(refuse_existing(t));
+    VLP_TRY(vlp_recipe_check(&t->recipe));
+    t->transform = vlp_recipe_transform(&t->recipe);
+    t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);
+    if (!t->keys) return VLP_ERR_MEMORY;
+    VLP_TRY(open_index(t));
+    VLP_TRY(open_tokenizer(t));
+    VLP_TRY(build_model(t));
+    VLP_TRY(build_optimizer(t));
+    VLP_TRY(vlp_tape_new(&t->tape));
+    VLP_TRY(vlp_trainer_rehearse(t));
+    if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
+    VLP_TRY(build_loader(t));
+    count_steps(t);
+    return vlp_embedder_wrap(&t->embedder, t->model, t->tokenizer, &t->transform, EVAL_BATCH);
+}
+
+vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
+                            const vlp_train_options *options) {
+    *out = NULL;
+    vlp_trainer *t = vlp_alloc_zero(1, sizeof *t);
+    if (!t) return VLP_ERR_MEMORY;
+    t->recipe = *recipe;
+    t->options = *options;
+    t->data = vlp_strdup(options->data);
+    t->out = vlp_strdup(options->out);
+    vlp_status status = t->data && t->out ? assemble(t) : VLP_ERR_MEMORY;
+    if (status != VLP_OK) {
+        vlp_trainer_free(t);
+        return status;
+    }
+    *out = t;
+    return VLP_OK;
+}
+
+vlp_status vlp_trainer_prepare(vlp_trainer *t) {
+    VLP_TRY(vlp_trainer_save_folder(t));
+    return open_metrics(t);
+}

@@ -1,0 +1,133 @@
+/* One optimizer step: micro-batches forward and backward, then clip, update, average. */
+#include "train/trainer_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Random numbers of a sample: a position of the data order is one sample of one epoch. */
+static void fill_keys(vlp_trainer *t, const vlp_batch *batch) {
+    for (int i = 0; i < batch->count; i++) t->keys[i] = (uint64_t)(batch->cursor + i);
+}
+
+static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
+    return (vlp_pairs){
+        .batch = batch->count,
+        .pixels = batch->pixels,
+        .tokens = {.batch = batch->count,
+                   .length = t->recipe.text_length,
+                   .ids = batch->token_ids,
+                   .attention_mask = batch->attention_mask},
+        .keys = t->keys,
+        .image_groups = batch->groups,
+        .caption_groups = batch->caption_groups,
+        .seed = (uint64_t)t->recipe.seed,
+    };
+}
+
+static vlp_tensor *build(vlp_trainer *t, const vlp_pairs *pairs, vlp_tensor **terms) {
+    vlp_encodings e;
+    vlp_encodings_begin(&e, t->tape, t->model, pairs);
+    return vlp_objectives_loss(&t->objectives, &e, terms);
+}
+
+vlp_status vlp_trainer_rehearse(vlp_trainer *t) {
+    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
+    vlp_pairs pairs = {.batch = t->recipe.batch,
+                       .tokens = {.batch = t->recipe.batch, .length = t->recipe.text_length}};
+    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+    VLP_TRY(vlp_tape_plan(t->tape));
+    vlp_tape_set_training(t->tape, true);
+    vlp_tensor *loss = build(t, &pairs, terms);
+    VLP_TRY(vlp_tape_backward(t->tape, loss));
+    t->flops = vlp_tape_flops(t->tape) * (double)t->recipe.accumulate;
+    return vlp_tape_open(t->tape, vlp_tape_bytes(t->tape) / SLACK_SHARE + SLACK);
+}
+
+static vlp_status not_finite(const vlp_trainer *t, const char *what, const vlp_batch *batch) {
+    enum { SHOWN = 8 };
+    char ids[SHOWN * 24] = "";
+    for (int i = 0; i < batch->count && i < SHOWN; i++)
+        snprintf(ids + strlen(ids), sizeof ids - strlen(ids), "%s%lld", i ? ", " : "",
+                 (long long)batch->image_ids[i]);
+    return VLP_FAIL(
+        VLP_ERR_NUMERIC,
+        "step %lld: the loss %s is not finite; images %s%s of %s; the last checkpoint is "
+        "kept; lower lr or raise warmup and --resume",
+        (long long)t->step + 1, what, ids, batch->count > SHOWN ? ", ..." : "", t->data);
+}
+
+static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms,
+                                    const vlp_batch *batch) {
+    double share = 1.0 / (double)t->recipe.accumulate;
+    for (int i = 0; i < t->objectives.count; i++) {
+        const vlp_objective_kind *kind = t->objectives.items[i].kind;
+        double value = (double)vlp_real_data(terms[i])[0];
+        if (!isfinite(value)) return not_finite(t, kind->name, batch);
+        t->now.losses[i] += share * value;
+        t->now.chance[i] += share * kind->chance(t->objectives.items[i].state);
+    }
+    double total = (double)vlp_real_data(loss)[0];
+    if (!isfinite(total)) return not_finite(t, "sum", batch);
+    t->now.loss += share * total;
+    return VLP_OK;
+}
+
+static vlp_status micro_batch(vlp_trainer *t, int64_t number, const vlp_batch *batch) {
+    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+    fill_keys(t, batch);
+    vlp_pairs pairs = pairs_of(t, batch);
+    vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, (uint64_t)number);
+    vlp_tensor *loss = build(t, &pairs, terms);
+    VLP_TRY(vlp_tape_status(t->tape));
+    VLP_TRY(accumulate_losses(t, loss, terms, batch));
+    return vlp_tape_backward(t->tape, loss);
+}
+
+static vlp_status gradients(vlp_trainer *t) {
+    vlp_params_zero_grads(t->model->params);
+    for (int64_t m = 0; m < t->recipe.accumulate; m++) {
+        const vlp_batch *batch;
+        VLP_TRY(vlp_loader_next(t->loader, &batch));
+        vlp_status status = micro_batch(t, t->step * t->recipe.accumulate + m, batch);
+        t->cursor = batch->next_cursor;
+        t->now.epoch = batch->epoch;
+        vlp_loader_release(t->loader);
+        VLP_TRY(status);
+    }
+    return VLP_OK;
+}
+
+/* Bounded by steps, the schedule counts steps; bounded by time, it counts millionths of it. */
+static double learning_rate(const vlp_trainer *t) {
+    const vlp_recipe *r = &t->recipe;
+    bool by_steps = t->total_steps > 0 && r->max_minutes == 0;
+    double total = by_steps ? (double)t->total_steps : 1e6;
+    double at = by_steps ? (double)t->step : 1e6 * vlp_trainer_progress_share(t);
+    double warmup = r->warmup < 1 ? r->warmup * total : by_steps ? r->warmup : 0.05 * total;
+    vlp_schedule schedule = {.kind = r->schedule,
+                             .lr = r->lr,
+                             .floor = r->lr_least,
+                             .warmup = llround(warmup),
+                             .total = (int64_t)total};
+    return vlp_schedule_lr(&schedule, llround(at));
+}
+
+vlp_status vlp_trainer_step(vlp_trainer *t) {
+    double began = vlp_clock(), waited = vlp_loader_wait_seconds(t->loader);
+    t->now.loss = 0;
+    for (int i = 0; i < t->objectives.count; i++) t->now.losses[i] = t->now.chance[i] = 0;
+    t->now.lr = learning_rate(t);
+    VLP_TRY(gradients(t));
+    VLP_TRY(vlp_optimizer_step(t->optimizer, t->now.lr, 1.0 / (double)t->recipe.accumulate, NULL,
+                               &t->now.grad_norm));
+    if (t->ema) vlp_ema_update(t->ema);
+    double seconds = vlp_clock() - began;
+    t->step++;
+    t->now.step = t->step;
+    t->now.progress = vlp_trainer_progress_share(t);
+    t->now.logit_scale = (double)vlp_real_data(t->model->logit_scale)[0];
+    t->now.pairs_per_s = (double)(t->recipe.batch * t->recipe.accumulate) / seconds;
+    t->now.data_wait = (vlp_loader_wait_seconds(t->loader) - waited) / seconds;
+    return VLP_OK;
+}
