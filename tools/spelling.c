@@ -98,7 +98,7 @@ static const entry spelling[] = {
     {"magnificator", "magnifying glass"},
     {"magnifing", "magnifying"},
     {"saphire", "sapphire"},
-    {"ballon", "balloon"},
+    {"ballon", "ball"},
     {"ballons", "balloons"},
     {"scrathing", "scratching"},
     {"vegitables", "vegetables"},
