@@ -1,6 +1,6 @@
 #!/bin/bash
-# From a fresh Debian 12 to a passed test suite: packages, build, every test. The last lines are
-# ctest's counts. Options go to ctest, for instance: tests/run.sh -R text
+# From a fresh Debian 12 to a passed test suite: packages, build, every test. The last line is
+# ctest's count. Options go to ctest, for instance: tests/run.sh -R text
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh
@@ -10,4 +10,8 @@ install_packages "${vlp_build_packages[@]}" "${vlp_test_packages[@]}"
 
 cmake --preset dev >/dev/null
 cmake --build --preset dev
-ctest --preset dev "$@"
+log=build-dev/tests.log
+status=0
+ctest --preset dev "$@" 2>&1 | tee "$log" || status=$?
+grep 'tests passed' "$log" || say "no test ran; $log has ctest's words"
+exit "$status"

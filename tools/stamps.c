@@ -1,4 +1,4 @@
-/* tuxpaint-stamps-default: pictures with a sentence beside each (GPL-2 and public domain), and
+/* tuxpaint-stamps-default: pictures with a sentence beside each (GPL-2), and
  * pysiogame: drawings named by one word (public domain as packaged by Debian). */
 #include "core/file.h"
 #include "tools/captions.h"
