@@ -1,0 +1,195 @@
+/* Retrieval between all images and all captions of a set. */
+#include "train/evaluate.h"
+
+#include "core/gemm.h"
+#include "core/memory.h"
+#include "datasets/eval_data.h"
+#include "train/evaluate_images.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const int vlp_recall_at[VLP_RECALL_LEVELS] = {1, 5, 10};
+
+typedef struct {
+    vlp_embedder *e;
+    float *images, *texts, *scores; /* [N, E], [M, E], [N, M] one block of rows at a time */
+    vlp_eval_data data;
+    int64_t *next_same;     /* [M]: the next caption with the same group, a ring */
+    uint8_t *positive;      /* [M], for the present image */
+    float *text_best;       /* [M]: the best score among the caption's right images */
+    int64_t *above, *equal; /* [M]: wrong images above it, and level with it */
+    double *text_hits;      /* [M] number of right images */
+} retrieval;
+
+static vlp_status embed_some(const float *pixels, int64_t first, int64_t n, void *user) {
+    retrieval *r = user;
+    return vlp_embedder_pixels(r->e, pixels, n, r->images + first * vlp_embedder_width(r->e));
+}
+
+typedef struct {
+    int64_t group, caption;
+} group_entry;
+
+static int by_group(const void *a, const void *b) {
+    const group_entry *x = a, *y = b;
+    return x->group != y->group ? (x->group < y->group ? -1 : 1)
+                                : (x->caption > y->caption) - (x->caption < y->caption);
+}
+
+/* Rings of captions that say the same. */
+static vlp_status link_captions(retrieval *r) {
+    int64_t m = r->data.n_captions;
+    group_entry *entries = vlp_alloc((size_t)m * sizeof *entries);
+    if (!entries) return VLP_ERR_MEMORY;
+    for (int64_t j = 0; j < m; j++) entries[j] = (group_entry){r->data.caption_groups[j], j};
+    qsort(entries, (size_t)m, sizeof *entries, by_group);
+    for (int64_t begin = 0, j = 0; j < m; j++) {
+        bool last = j + 1 == m || entries[j + 1].group != entries[j].group;
+        r->next_same[entries[j].caption] = entries[last ? begin : j + 1].caption;
+        if (last) begin = j + 1;
+    }
+    vlp_free(entries);
+    return VLP_OK;
+}
+
+/* Marks the captions that are right for image i; own captions stand at [from, to). */
+static void mark_positives(retrieval *r, int64_t i, int64_t from, int64_t to) {
+    const vlp_eval_data *d = &r->data;
+    for (int64_t j = 0; j < d->n_captions; j++)
+        r->positive[j] = d->image_groups[d->caption_images[j]] == d->image_groups[i];
+    for (int64_t c = from; c < to; c++)
+        for (int64_t j = r->next_same[c]; j != c; j = r->next_same[j]) r->positive[j] = 1;
+}
+
+/* 1 - C(n - p, k) / C(n, k): the chance that k draws of n hold one of p. */
+static double chance_of(int64_t n, int64_t p, int k) {
+    double miss = 1;
+    for (int64_t i = 0; i < k && i < n; i++)
+        miss *= n - p - i > 0 ? (double)(n - p - i) / (double)(n - i) : 0;
+    return 1 - miss;
+}
+
+static void count_rank(double above, double equal, double recall[VLP_RECALL_LEVELS]) {
+    double rank = above + equal / 2;
+    for (int k = 0; k < VLP_RECALL_LEVELS; k++) recall[k] += rank < vlp_recall_at[k];
+}
+
+/* One image's row of scores: its own rank, and its part in every caption's rank. */
+static void take_row(retrieval *r, const float *scores, vlp_retrieval *out, int pass) {
+    int64_t m = r->data.n_captions, positives = 0;
+    float best = -2;
+    for (int64_t j = 0; j < m; j++) {
+        if (!r->positive[j]) {
+            if (pass == 1) {
+                r->above[j] += scores[j] > r->text_best[j];
+                r->equal[j] += scores[j] == r->text_best[j];
+            }
+            continue;
+        }
+        positives++;
+        if (scores[j] > best) best = scores[j];
+        if (pass == 0 && scores[j] > r->text_best[j]) r->text_best[j] = scores[j];
+        if (pass == 0) r->text_hits[j]++;
+    }
+    if (pass == 1) return;
+    int64_t above = 0, equal = 0;
+    for (int64_t j = 0; j < m; j++) {
+        above += !r->positive[j] && scores[j] > best;
+        equal += !r->positive[j] && scores[j] == best;
+    }
+    count_rank((double)above, (double)equal, out->image_to_text);
+    for (int k = 0; k < VLP_RECALL_LEVELS; k++)
+        out->image_to_text_chance[k] += chance_of(m, positives, vlp_recall_at[k]);
+}
+
+enum { ROWS_AT_A_TIME = 256 };
+
+/* pass 0 finds every caption's best right image, pass 1 counts the wrong ones above it. */
+static void score_pass(retrieval *r, vlp_retrieval *out, int pass) {
+    int64_t n = r->data.n_images, m = r->data.n_captions, width = vlp_embedder_width(r->e);
+    int64_t caption = 0;
+    for (int64_t at = 0; at < n; at += ROWS_AT_A_TIME) {
+        int64_t some = n - at < ROWS_AT_A_TIME ? n - at : ROWS_AT_A_TIME;
+        vlp_gemm(false, true, some, m, width, 1, r->images + at * width, width, r->texts, width, 0,
+                 r->scores, m);
+        for (int64_t i = 0; i < some; i++) {
+            int64_t from = caption;
+            while (caption < m && r->data.caption_images[caption] == at + i) caption++;
+            mark_positives(r, at + i, from, caption);
+            take_row(r, r->scores + i * m, out, pass);
+        }
+    }
+}
+
+static void finish(retrieval *r, vlp_retrieval *out) {
+    int64_t n = r->data.n_images, m = r->data.n_captions;
+    for (int64_t j = 0; j < m; j++) {
+        count_rank((double)r->above[j], (double)r->equal[j], out->text_to_image);
+        for (int k = 0; k < VLP_RECALL_LEVELS; k++)
+            out->text_to_image_chance[k] +=
+                chance_of(n, (int64_t)r->text_hits[j], vlp_recall_at[k]);
+    }
+    out->images = n;
+    out->captions = m;
+    for (int k = 0; k < VLP_RECALL_LEVELS; k++) {
+        out->image_to_text[k] /= (double)n;
+        out->image_to_text_chance[k] /= (double)n;
+        out->text_to_image[k] /= (double)m;
+        out->text_to_image_chance[k] /= (double)m;
+    }
+}
+
+static vlp_status allocate(retrieval *r) {
+    size_t n = (size_t)r->data.n_images, m = (size_t)r->data.n_captions;
+    size_t width = (size_t)vlp_embedder_width(r->e);
+    r->images = vlp_alloc(n * width * sizeof(float));
+    r->texts = vlp_alloc(m * width * sizeof(float));
+    r->scores = vlp_alloc(ROWS_AT_A_TIME * m * sizeof(float));
+    r->next_same = vlp_alloc(m * sizeof *r->next_same);
+    r->positive = vlp_alloc(m);
+    r->text_best = vlp_alloc(m * sizeof *r->text_best);
+    r->above = vlp_alloc_zero(m, sizeof *r->above);
+    r->equal = vlp_alloc_zero(m, sizeof *r->equal);
+    r->text_hits = vlp_alloc_zero(m, sizeof *r->text_hits);
+    bool all = r->images && r->texts && r->scores && r->next_same && r->positive && r->text_best &&
+               r->above && r->equal && r->text_hits;
+    for (size_t j = 0; all && j < m; j++) r->text_best[j] = -2;
+    return all ? VLP_OK : VLP_ERR_MEMORY;
+}
+
+static void release(retrieval *r) {
+    vlp_free(r->images);
+    vlp_free(r->texts);
+    vlp_free(r->scores);
+    vlp_free(r->next_same);
+    vlp_free(r->positive);
+    vlp_free(r->text_best);
+    vlp_free(r->above);
+    vlp_free(r->equal);
+    vlp_free(r->text_hits);
+    vlp_eval_data_close(&r->data);
+}
+
+static vlp_status run(retrieval *r, const vlp_index *index, const vlp_eval_set *set,
+                      vlp_retrieval *out) {
+    VLP_TRY(vlp_eval_data_open(&r->data, index, set->split, set->source, set->max_images));
+    VLP_TRY(allocate(r));
+    VLP_TRY(link_captions(r));
+    VLP_TRY(vlp_evaluate_images(index, set, vlp_embedder_transform(r->e), r->data.n_images,
+                                embed_some, r));
+    VLP_TRY(vlp_embedder_texts(r->e, r->data.captions, r->data.n_captions, r->texts));
+    score_pass(r, out, 0);
+    score_pass(r, out, 1);
+    finish(r, out);
+    return VLP_OK;
+}
+
+vlp_status vlp_evaluate_retrieval(vlp_embedder *e, const vlp_index *index, const vlp_eval_set *set,
+                                  vlp_retrieval *out) {
+    *out = (vlp_retrieval){0};
+    retrieval r = {.e = e};
+    vlp_status status = run(&r, index, set, out);
+    release(&r);
+    return status;
+}
