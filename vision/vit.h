@@ -12,6 +12,7 @@ typedef struct {
     vlp_act act;
     double eps;
     bool patch_bias;  /* false: CLIP */
+    bool no_qkv_bias; /* see vlp_block_config */
     bool input_norm;  /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
     bool output_norm; /* false: the caller normalises what it reads */
     bool mask_token;  /* declares the token that stands for masked patches (MIM) */

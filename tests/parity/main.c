@@ -10,6 +10,8 @@ static const struct {
     parity_runner *run;
 } runners[] = {
     {"optimizer", "", parity_run_optimizer},
+    {"ViT (timm names)", "", parity_run_vit},
+    {"ViT (HF)", "", parity_run_vit},
 };
 
 static parity_runner *find_runner(const parity_case *c) {
