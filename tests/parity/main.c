@@ -10,6 +10,7 @@ static const struct {
     parity_runner *run;
 } runners[] = {
     {"optimizer", "", parity_run_optimizer},
+    {"BERT", "", parity_run_bert},
     {"ViT (timm names)", "", parity_run_vit},
     {"ViT (HF)", "", parity_run_vit},
 };

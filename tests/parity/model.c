@@ -103,6 +103,15 @@ vlp_tensor *parity_graph_input(parity_model *m, const char *name, const vlp_real
     return tensor;
 }
 
+bool parity_checkpoint_has(const parity_model *m, const char *ours) {
+    char name[VLP_NAME_BYTES];
+    for (size_t i = 0; i < vlp_safetensors_count(m->c->model); i++)
+        if (vlp_name_find(&m->map, vlp_safetensors_at(m->c->model, i)->name, name) &&
+            strcmp(name, ours) == 0)
+            return true;
+    return false;
+}
+
 static vlp_status load(parity_model *m) {
     VLP_TRY(vlp_params_allocate(m->params, true));
     VLP_TRY(vlp_params_load(m->params, m->c->model, m->map, NULL));

@@ -44,6 +44,9 @@ vlp_status parity_model_mask(parity_model *m, const char *name, bool optional, c
 /* Dimension d of an input. */
 vlp_status parity_model_dim(const parity_model *m, const char *name, int d, int64_t *out);
 
+/* Whether some tensor of the checkpoint is this parameter of ours, by m->map. */
+bool parity_checkpoint_has(const parity_model *m, const char *ours);
+
 /* Fills the parameters through m->map, rehearses, runs, and compares every named output, the loss,
  * grad/... and grad_input/... */
 vlp_status parity_model_run(parity_model *m, parity_build *build, void *ctx);

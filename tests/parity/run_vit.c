@@ -26,21 +26,12 @@ static const struct {
     {"ViT (HF)", "hidden_states/%d", "last_hidden_state", 0},
 };
 
-static bool checkpoint_has(const parity_model *m, const char *ours) {
-    char name[VLP_NAME_BYTES];
-    for (size_t i = 0; i < vlp_safetensors_count(m->c->model); i++)
-        if (vlp_name_find(&m->map, vlp_safetensors_at(m->c->model, i)->name, name) &&
-            strcmp(name, ours) == 0)
-            return true;
-    return false;
-}
-
 static vlp_status declare(parity_model *m, vit_run *r) {
     vlp_vit_config config;
     VLP_TRY(vlp_vit_config_read(&config, m->c->config, "config.json"));
     VLP_TRY(vlp_vit_names(&m->map, m->c->model, ""));
     VLP_TRY(vlp_vit_declare(&r->vit, m->params, &config));
-    if (checkpoint_has(m, "pooler.weight"))
+    if (parity_checkpoint_has(m, "pooler.weight"))
         vlp_dense_declare(&r->pooler, m->params, "pooler", config.width, config.width, true, 0.02);
     return VLP_OK;
 }
