@@ -196,19 +196,23 @@ vlp_status parity_model_run(parity_model *m, parity_build *build, void *ctx) {
     return expect_grads(m);
 }
 
-/* Softmax of one query's scores, in double. */
+/* In place, in double. */
+static void softmax(vlp_real *row, int64_t n) {
+    double largest = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < n; j++) largest = fmax(largest, (double)row[j]);
+    for (int64_t j = 0; j < n; j++) sum += exp((double)row[j] - largest);
+    for (int64_t j = 0; j < n; j++) row[j] = (vlp_real)(exp((double)row[j] - largest) / sum);
+}
+
 static void probabilities(const vlp_real *q, const vlp_real *keys, int64_t length, int64_t stride,
                           int64_t head_width, vlp_real *out) {
-    double largest = -INFINITY, sum = 0, scale = 1 / sqrt((double)head_width);
     for (int64_t j = 0; j < length; j++) {
         double score = 0;
         for (int64_t k = 0; k < head_width; k++)
             score += (double)q[k] * (double)keys[j * stride + k];
-        out[j] = (vlp_real)(score * scale);
-        largest = fmax(largest, (double)out[j]);
+        out[j] = (vlp_real)(score / sqrt((double)head_width));
     }
-    for (int64_t j = 0; j < length; j++) sum += exp((double)out[j] - largest);
-    for (int64_t j = 0; j < length; j++) out[j] = (vlp_real)(exp((double)out[j] - largest) / sum);
+    softmax(out, length);
 }
 
 vlp_status parity_expect_attention(parity_model *m, const char *name, const vlp_tensor *qkv,
@@ -225,6 +229,17 @@ vlp_status parity_expect_attention(parity_model *m, const char *name, const vlp_
                               rows + b * length * stride + stride / 3 + h * head_width, length,
                               stride, head_width, p + ((b * heads + h) * length + i) * length);
     parity_expect(m->report, name, 4, shape, p);
+    vlp_free(p);
+    return VLP_OK;
+}
+
+vlp_status parity_expect_softmax(parity_model *m, const char *name, const vlp_tensor *logits) {
+    int64_t rows = vlp_row_count(logits), cols = vlp_col_count(logits);
+    vlp_real *p = vlp_alloc((size_t)(rows * cols) * sizeof *p);
+    if (!p) return VLP_ERR_MEMORY;
+    memcpy(p, vlp_real_data(logits), (size_t)(rows * cols) * sizeof *p);
+    for (int64_t i = 0; i < rows; i++) softmax(p + i * cols, cols);
+    parity_expect(m->report, name, logits->ndim, logits->shape, p);
     vlp_free(p);
     return VLP_OK;
 }

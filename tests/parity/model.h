@@ -64,5 +64,7 @@ vlp_tensor *parity_graph_input(parity_model *m, const char *name, const vlp_real
  * qkv [B, L, 3 H K] of the finished run, under `name`. */
 vlp_status parity_expect_attention(parity_model *m, const char *name, const vlp_tensor *qkv,
                                    int64_t heads);
+/* The same for the rows of logits [R, C]. */
+vlp_status parity_expect_softmax(parity_model *m, const char *name, const vlp_tensor *logits);
 
 #endif

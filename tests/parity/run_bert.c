@@ -4,8 +4,6 @@
 #include "text/bert_config.h"
 #include "text/bert_names.h"
 
-#include <string.h>
-
 typedef struct {
     vlp_bert bert;
     vlp_mlm_head mlm;
