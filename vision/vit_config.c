@@ -39,7 +39,7 @@ static const vlp_option timm_rows[] = {
     INT("vision_depth", vit.depth, 0, VLP_MAX_DEPTH, "12"),
     INT("num_heads", vit.heads, 1, 1024, "12"),
     INT("vision_heads", vit.heads, 1, 1024, "12"),
-    REAL("mlp_ratio", mlp_ratio, 0, 1000, "4"),
+    REAL("mlp_ratio", mlp_ratio, 0.01, 1000, "4"),
     REAL("drop_rate", vit.dropout, 0, 0.99, "0"),
     REAL("attn_drop_rate", vit.attention_dropout, 0, 0.99, "0"),
     REAL("drop_path_rate", vit.drop_path, 0, 0.99, "0"),
@@ -82,7 +82,7 @@ static vlp_status read_sizes(vlp_vit_config *c, const vlp_json *json, const char
 }
 
 vlp_status vlp_vit_config_read(vlp_vit_config *out, const vlp_json *json, const char *where) {
-    bool is_hf = vlp_json_key(json, "hidden_size") != NULL;
+    bool is_hf = vlp_json_key(json, "hidden_size") || vlp_json_key(json, "model_type");
     vlp_options table = is_hf ? hf : timm;
     raw r = {0};
     vlp_options_defaults(table, &r);
