@@ -44,6 +44,7 @@ static const vlp_option timm_rows[] = {
     REAL("attn_drop_rate", vit.attention_dropout, 0, 0.99, "0"),
     REAL("drop_path_rate", vit.drop_path, 0, 0.99, "0"),
     BOOL("qkv_bias", qkv_bias, "true"),
+    BOOL("global_pool", vit.mean_pool, "false"),
 };
 
 static const vlp_options hf = {hf_rows, VLP_COUNT(hf_rows)};
@@ -94,7 +95,8 @@ vlp_status vlp_vit_config_read(vlp_vit_config *out, const vlp_json *json, const 
         r.vit.mlp_width = (int64_t)((double)r.vit.width * r.mlp_ratio);
         r.vit.eps = 1e-6;
     }
-    r.vit.patch_bias = r.vit.output_norm = true;
+    r.vit.patch_bias = true;
+    r.vit.output_norm = !r.vit.mean_pool;
     r.vit.no_qkv_bias = !r.qkv_bias;
     *out = r.vit;
     return VLP_OK;

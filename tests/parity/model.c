@@ -103,13 +103,14 @@ vlp_tensor *parity_graph_input(parity_model *m, const char *name, const vlp_real
     return tensor;
 }
 
-bool parity_checkpoint_has(const parity_model *m, const char *ours) {
+const vlp_safetensor *parity_checkpoint_find(const parity_model *m, const char *ours) {
     char name[VLP_NAME_BYTES];
-    for (size_t i = 0; i < vlp_safetensors_count(m->c->model); i++)
-        if (vlp_name_find(&m->map, vlp_safetensors_at(m->c->model, i)->name, name) &&
-            strcmp(name, ours) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < vlp_safetensors_count(m->c->model); i++) {
+        const vlp_safetensor *t = vlp_safetensors_at(m->c->model, i);
+        const vlp_name_row *row = vlp_name_find(&m->map, t->name, name);
+        if (row && row->ours && strcmp(name, ours) == 0) return t;
+    }
+    return NULL;
 }
 
 static vlp_status load(parity_model *m) {

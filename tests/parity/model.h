@@ -44,8 +44,8 @@ vlp_status parity_model_mask(parity_model *m, const char *name, bool optional, c
 /* Dimension d of an input. */
 vlp_status parity_model_dim(const parity_model *m, const char *name, int d, int64_t *out);
 
-/* Whether some tensor of the checkpoint is this parameter of ours, by m->map. */
-bool parity_checkpoint_has(const parity_model *m, const char *ours);
+/* The first tensor of the checkpoint that is this parameter of ours, by m->map; NULL if none. */
+const vlp_safetensor *parity_checkpoint_find(const parity_model *m, const char *ours);
 
 /* Fills the parameters through m->map, rehearses, runs, and compares every named output, the loss,
  * grad/... and grad_input/... */

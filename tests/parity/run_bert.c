@@ -21,9 +21,9 @@ static vlp_status declare(parity_model *m, bert_run *r) {
     vlp_params_push(m->params, "mlm");
     vlp_mlm_head_declare(&r->mlm, m->params, &c);
     vlp_params_pop(m->params);
-    if (parity_checkpoint_has(m, "pooler.weight"))
+    if (parity_checkpoint_find(m, "pooler.weight"))
         vlp_dense_declare(&r->pooler, m->params, "pooler", c.width, c.width, true, 0.02);
-    if (parity_checkpoint_has(m, "nsp.weight"))
+    if (parity_checkpoint_find(m, "nsp.weight"))
         vlp_dense_declare(&r->relationship, m->params, "nsp", c.width, 2, true, 0.02);
     return VLP_OK;
 }
