@@ -98,6 +98,10 @@ static void test_datasets_import__jsonl_keys_lists_and_bad_rows(void **state) {
                      1);
     assert_int_equal(
         corpus_count(index, "SELECT json_extract(fields,'$.stars') FROM images LIMIT 1"), 5);
+    int64_t last = corpus_count(index, "SELECT max(id) FROM captions");
+    r = corpus_import(&c, index, "pairs.jsonl", (vlp_import_options){0});
+    assert_int_equal(r.captions, 4);
+    assert_int_equal(corpus_count(index, "SELECT max(id) FROM captions"), last); /* found again */
     vlp_index_free(index);
     corpus_close(&c);
 }
