@@ -1,4 +1,46 @@
-int main(void)
-{
-    return 0;
+/* vlp: one program, one subcommand a file. */
+#include "apps/commands.h"
+
+#include "core/gemm.h"
+#include "core/suggest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cli_command *const commands[] = {
+#define VLP_COMMAND(name) &cmd_##name,
+    VLP_COMMANDS(VLP_COMMAND)
+#undef VLP_COMMAND
+};
+
+static void help(void) {
+    puts("vlp " VLP_VERSION ": vision-language pre-training on ordinary CPUs\n\n"
+         "Usage: vlp COMMAND ...        vlp COMMAND --help shows options and examples\n");
+    for (size_t i = 0; i < VLP_COUNT(commands); i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    puts("\nTo begin: vlp index pairs.db photos/   then   vlp pretrain vlp --size nano --data "
+         "pairs.db\n--out run --max-minutes 30   then   vlp search pairs.db --model run \"a red "
+         "car\"");
+}
+
+int main(int argc, char **argv) {
+    vlp_status status = vlp_gemm_cure(argc, argv);
+    if (status != VLP_OK) return cli_fail(status);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        help();
+        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("vlp " VLP_VERSION);
+        return EXIT_DONE;
+    }
+    const char *known[VLP_COUNT(commands)];
+    for (size_t i = 0; i < VLP_COUNT(commands); i++) {
+        known[i] = commands[i]->name;
+        if (strcmp(argv[1], known[i]) == 0) return cli_run(commands[i], argc - 1, argv + 1);
+    }
+    char hint[128];
+    return cli_usage("unknown command %s%s; vlp --help lists them", argv[1],
+                     vlp_suggest_text(argv[1], known, VLP_COUNT(commands), hint, sizeof hint));
 }

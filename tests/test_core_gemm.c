@@ -106,12 +106,21 @@ static void test_core_gemm__split_products_match_a_double_loop(void **state) {
     (void)state;
     rng = vlp_rng_at(2, VLP_RNG_TEST, 0, 0);
     static const int64_t shapes[][3] = {
-        {1040, 50, 33}, {37, 1100, 40}, {200, 190, 70}, {48, 48, 3000}};
+        {1040, 50, 33}, {37, 1100, 40}, {200, 190, 70}, {48, 48, 3000}, {65, 33, 5001}};
     for (int threads = 1; threads <= 5; threads++)
         for (size_t i = 0; i < 4 * VLP_COUNT(shapes); i++) {
             const int64_t *s = shapes[i / 4];
             bool ta = i & 1, tb = i & 2;
-            product p = {ta, tb, s[0], s[1], s[2], ta ? s[0] : s[2], tb ? s[2] : s[1], s[1], 1, 1};
+            product p = {ta,
+                         tb,
+                         s[0],
+                         s[1],
+                         s[2],
+                         ta ? s[0] : s[2],
+                         tb ? s[2] : s[1],
+                         s[1] + 3,
+                         VLP_R(0.5),
+                         (vlp_real)(threads - 2)};
             assert_int_equal(vlp_threads_set(threads), VLP_OK);
             check_product(&p, vlp_gemm);
         }

@@ -1,0 +1,118 @@
+#include "apps/commands.h"
+
+#include "datasets/import.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cli_flag flags[] = {
+    {"--format", 'f', "NAME", "auto, folder, csv, tsv, jsonl, coco, albef, imagefolder, text, idx"},
+    {"--name", 'n', "NAME", "the source's name in mixtures and stats (default: from its path)"},
+    {"--images", 0, "DIR", "where relative image paths start (default: beside the source)"},
+    {"--image-key", 0, "KEY", "column or key of the image path"},
+    {"--caption-key", 0, "KEY", "column or key of the caption"},
+    {"--split", 0, "NAME", "every row goes to this split"},
+    {"--split-hash", 0, "A,B,C", "train,val,test in per cent, by image content"},
+    {"--classes", 0, "FILE", "idx: a class name a line"},
+    {"--templates", 0, "FILE", "class datasets: a caption a line, {} = the class"},
+    {"--max-pixels", 0, "N", "larger images are skipped"},
+    {"--check", 0, NULL, "decodes every image"},
+    {"--errors", 0, "FILE", "writes every skipped row with its reason to FILE"},
+    {"--json", 0, NULL, "counts as one JSON object on stdout"},
+    {NULL, 0, NULL, NULL},
+};
+
+static bool progress(int64_t rows, void *user) {
+    (void)user;
+    cli_progress("%lld rows", (long long)rows);
+    return !cli_stop;
+}
+
+static void skipped(const char *path, int64_t row, vlp_skip_reason reason, const char *detail,
+                    void *user) {
+    FILE *errors = user;
+    char place[32] = "";
+    if (row > 0) snprintf(place, sizeof place, ":%lld", (long long)row);
+    cli_progress_end();
+    if (!cli_quiet()) fprintf(stderr, "skipped %s%s: %s\n", path, place, detail);
+    if (errors) fprintf(errors, "%s%s\t%s\t%s\n", path, place, vlp_skip_name(reason), detail);
+}
+
+static vlp_status read_options(const cli_args *args, vlp_import_options *o) {
+    *o = (vlp_import_options){.format = cli_text(args, "--format", NULL),
+                              .name = cli_text(args, "--name", NULL),
+                              .images = cli_text(args, "--images", NULL),
+                              .image_key = cli_text(args, "--image-key", NULL),
+                              .caption_key = cli_text(args, "--caption-key", NULL),
+                              .split = cli_text(args, "--split", NULL),
+                              .split_hash = cli_text(args, "--split-hash", NULL),
+                              .classes = cli_text(args, "--classes", NULL),
+                              .templates = cli_text(args, "--templates", NULL),
+                              .check = cli_has(args, "--check"),
+                              .progress = progress,
+                              .skipped = skipped};
+    return cli_int(args, "--max-pixels", 0, 1, (int64_t)1 << 40, &o->max_pixels);
+}
+
+static vlp_status import_all(const cli_args *args, const vlp_import_options *options,
+                             vlp_import_report *report) {
+    vlp_index *index;
+    VLP_TRY(vlp_index_open(&index, args->positional[0], VLP_DB_WRITE));
+    vlp_status status = VLP_OK;
+    for (int i = 1; i < args->n_positional && status == VLP_OK; i++) {
+        status = vlp_index_import(index, args->positional[i], options, report);
+        cli_progress_end();
+        if (status == VLP_OK && !cli_quiet()) fprintf(stderr, "%s\n", report->recognised);
+    }
+    vlp_index_free(index);
+    return status;
+}
+
+static void print_report(const cli_args *args, const vlp_import_report *r) {
+    if (cli_has(args, "--json")) {
+        cli_print_json(vlp_import_report_json(r));
+        return;
+    }
+    if (cli_quiet()) return;
+    fprintf(stderr,
+            "%lld images, %lld captions, %lld texts: %lld new, %lld changed, %lld unchanged, %lld "
+            "removed, %lld skipped, %lld duplicates\n",
+            (long long)r->images, (long long)r->captions, (long long)r->texts, (long long)r->added,
+            (long long)r->changed, (long long)r->unchanged, (long long)r->removed,
+            (long long)r->skipped, (long long)r->duplicates);
+}
+
+static int run(const cli_args *args) {
+    if (args->n_positional < 2)
+        return cli_usage("index needs a database and a source: vlp index pairs.db photos/");
+    vlp_import_options options;
+    vlp_import_report report = {0};
+    vlp_status status = read_options(args, &options);
+    if (status != VLP_OK) return cli_fail(status);
+    const char *errors = cli_text(args, "--errors", NULL);
+    FILE *file = errors ? fopen(errors, "we") : NULL;
+    if (errors && !file) return cli_usage("cannot write %s: %s", errors, strerror(errno));
+    options.user = file;
+    cli_watch_signals();
+    status = import_all(args, &options, &report);
+    if (file) fclose(file);
+    if (status != VLP_OK) return cli_fail(status);
+    print_report(args, &report);
+    return report.skipped > 0 ? EXIT_SKIPPED : EXIT_DONE;
+}
+
+const cli_command cmd_index = {
+    .name = "index",
+    .summary = "imports image-caption pairs into an index",
+    .usage = "DB SOURCE... [options]",
+    .details =
+        "The format is sniffed; what was recognised is said in a line. Unchanged files cost a\n"
+        "stat, so running it again is cheap. Exit code 3: done, but something was skipped.",
+    .examples =
+        "  vlp index pairs.db photos/                       (photos with .txt beside them)\n"
+        "  vlp index pairs.db captions.csv --split-hash 90,5,5\n"
+        "  vlp index pairs.db annotations.json --format coco --images train2017/\n",
+    .flags = flags,
+    .run = run,
+};

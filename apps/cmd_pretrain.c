@@ -1,0 +1,196 @@
+#include "apps/commands.h"
+
+#include "core/gemm.h"
+#include "core/json.h"
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cli_flag flags[] = {
+    {"--data", 'd', "DB", "the index to train on"},
+    {"--out", 'o', "RUN", "run folder; becomes the model folder"},
+    {"--size", 's', "SIZE", "nano, tiny, small or base"},
+    {"--set", 0, "KEY=VALUE", "changes one key of the recipe; repeatable"},
+    {"--init", 0, "MODEL", "starts from this model folder's weights"},
+    {"--tokenizer", 't', "DIR", "tokenizer folder; without it one is trained on the captions"},
+    {"--vocab", 0, "N", "size of a tokenizer trained here (8000)"},
+    {"--steps", 0, "N", "optimizer steps"},
+    {"--epochs", 0, "N", "passes over the training split"},
+    {"--max-minutes", 0, "M", "trains for so long, schedule included"},
+    {"--batch", 'b', "N", "pairs a micro-batch"},
+    {"--seed", 0, "N", "of everything random"},
+    {"--precision", 0, "P", "auto or fp32"},
+    {"--resume", 0, NULL, "continues RUN from its last checkpoint"},
+    {"--plan", 0, NULL, "prints parameters, FLOPs and memory, and stops"},
+    {"--json", 0, NULL, "the summary (or plan) as JSON on stdout"},
+    {"--help-keys", 0, NULL, "lists the keys of recipes"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Flags that stand for recipe keys. */
+static const char *const shortcuts[][2] = {
+    {"--steps", "steps"}, {"--epochs", "epochs"}, {"--max-minutes", "max_minutes"},
+    {"--batch", "batch"}, {"--seed", "seed"},     {"--precision", "precision"},
+};
+
+static vlp_status read_recipe(const cli_args *args, vlp_recipe *recipe) {
+    const char *name = args->n_positional ? args->positional[0] : "vlp";
+    VLP_TRY(vlp_recipe_open(recipe, name, cli_text(args, "--size", NULL)));
+    for (int i = 0; cli_nth(args, "--set", i); i++)
+        VLP_TRY(vlp_recipe_set(recipe, cli_nth(args, "--set", i)));
+    for (size_t i = 0; i < VLP_COUNT(shortcuts); i++) {
+        const char *value = cli_text(args, shortcuts[i][0], NULL);
+        if (value)
+            VLP_TRY(vlp_options_set(vlp_recipe_options, recipe, shortcuts[i][1], value,
+                                    shortcuts[i][0]));
+    }
+    return VLP_OK;
+}
+
+static void on_step(const vlp_train_progress *p, void *user) {
+    (void)user;
+    char losses[256] = "", left[32];
+    for (int i = 0; i < p->n_losses; i++)
+        snprintf(losses + strlen(losses), sizeof losses - strlen(losses), "  %s %.3f/%.2f",
+                 p->names[i], p->losses[i], p->chance[i]);
+    cli_progress(
+        "step %lld  %3.0f %%  epoch %.2f  loss %.3f%s  %.1f pairs/s  wait %.0f %%  %s left",
+        (long long)p->step, 100 * p->progress, p->epoch, p->loss, losses, p->pairs_per_s,
+        100 * p->data_wait, cli_duration(p->seconds_left, left));
+}
+
+static void print_retrieval(const char *what, const vlp_retrieval *r) {
+    if (cli_quiet()) return;
+    cli_progress_end();
+    fprintf(stderr,
+            "%s: %lld pictures, %lld captions; image to text R@1/5/10 %.1f/%.1f/%.1f %% (chance "
+            "%.1f/%.1f/%.1f), text to image %.1f/%.1f/%.1f %% (chance %.1f/%.1f/%.1f)\n",
+            what, (long long)r->images, (long long)r->captions, 100 * r->image_to_text[0],
+            100 * r->image_to_text[1], 100 * r->image_to_text[2], 100 * r->image_to_text_chance[0],
+            100 * r->image_to_text_chance[1], 100 * r->image_to_text_chance[2],
+            100 * r->text_to_image[0], 100 * r->text_to_image[1], 100 * r->text_to_image[2],
+            100 * r->text_to_image_chance[0], 100 * r->text_to_image_chance[1],
+            100 * r->text_to_image_chance[2]);
+}
+
+static void on_eval(int64_t step, const vlp_retrieval *result, void *user) {
+    (void)user;
+    char what[64];
+    snprintf(what, sizeof what, "step %lld, validation", (long long)step);
+    print_retrieval(what, result);
+}
+
+static void print_plan(const vlp_recipe *r, const vlp_train_plan *p) {
+    char a[32], b[32], c[32], d[32], e[32];
+    vlp_gemm_about gemm = vlp_gemm_info();
+    fprintf(stderr,
+            "recipe %s %s: %s parameters, vocabulary %lld\n"
+            "data: %lld pictures to train on; %lld pairs a step, %lld steps an epoch\n"
+            "a step: %s FLOPs; %d threads; %s, %s kernels\n"
+            "memory: %s in all (parameters and optimizer %s, step %s, loader %s)\n",
+            r->name, r->size, cli_count((double)p->parameters, a), (long long)p->vocab,
+            (long long)p->pictures, (long long)p->batch, (long long)p->steps_an_epoch,
+            cli_count(p->flops_a_step, b), p->threads, gemm.library, gemm.core,
+            cli_bytes((double)p->total_bytes, c), cli_bytes((double)p->parameter_bytes, d),
+            cli_bytes((double)p->step_bytes, e), cli_bytes((double)p->loader_bytes, (char[32]){0}));
+}
+
+static void print_plan_json(const vlp_train_plan *p) {
+    vlp_json *json = vlp_json_new_object();
+    vlp_json_set_int(json, "parameters", p->parameters);
+    vlp_json_set_int(json, "pictures", p->pictures);
+    vlp_json_set_int(json, "batch", p->batch);
+    vlp_json_set_int(json, "steps", p->steps);
+    vlp_json_set_int(json, "steps_an_epoch", p->steps_an_epoch);
+    vlp_json_set_double(json, "flops_a_step", p->flops_a_step);
+    vlp_json_set_int(json, "bytes", (int64_t)p->total_bytes);
+    cli_print_json(json);
+}
+
+static void print_summary(const cli_args *args, const vlp_train_summary *s) {
+    const char *out = cli_text(args, "--out", "");
+    char time[32];
+    if (s->has_test) print_retrieval("test", &s->test);
+    if (!cli_quiet())
+        fprintf(stderr,
+                "%lld steps in %s, %.1f pairs/s, %.0f %% of the time waiting for data\nmodel: %s\n",
+                (long long)s->steps, cli_duration(s->seconds, time), s->pairs_per_s,
+                100 * s->data_wait, out);
+    if (!cli_has(args, "--json")) return;
+    vlp_json *json = vlp_json_new_object();
+    vlp_json_set_string(json, "model", out);
+    vlp_json_set_int(json, "steps", s->steps);
+    vlp_json_set_double(json, "seconds", s->seconds);
+    vlp_json_set_double(json, "loss", s->loss);
+    vlp_json_set_double(json, "pairs_per_s", s->pairs_per_s);
+    vlp_json_set_double(json, "data_wait", s->data_wait);
+    cli_print_json(json);
+}
+
+static vlp_status train(const cli_args *args, const vlp_recipe *recipe) {
+    vlp_train_options options = {.data = cli_text(args, "--data", NULL),
+                                 .out = cli_text(args, "--out", ""),
+                                 .tokenizer = cli_text(args, "--tokenizer", NULL),
+                                 .init = cli_text(args, "--init", NULL),
+                                 .resume = cli_has(args, "--resume"),
+                                 .stop = &cli_stop,
+                                 .on_step = on_step,
+                                 .on_eval = on_eval};
+    VLP_TRY(cli_int(args, "--vocab", 0, 32, 10000000, &options.vocab));
+    cli_watch_signals();
+    vlp_trainer *trainer;
+    vlp_train_plan plan;
+    vlp_train_summary summary;
+    VLP_TRY(vlp_trainer_open(&trainer, recipe, &options));
+    vlp_status status = vlp_trainer_plan(trainer, &plan);
+    if (status == VLP_OK && !cli_quiet()) print_plan(vlp_trainer_recipe(trainer), &plan);
+    if (status == VLP_OK && cli_has(args, "--plan")) {
+        if (cli_has(args, "--json")) print_plan_json(&plan);
+    } else if (status == VLP_OK) {
+        status = vlp_trainer_run(trainer, &summary);
+        if (status == VLP_OK) print_summary(args, &summary);
+    }
+    vlp_trainer_free(trainer);
+    return status;
+}
+
+static int print_keys(void) {
+    vlp_buf text = {0};
+    vlp_status status = vlp_options_help(vlp_recipe_options, &text);
+    if (status == VLP_OK) fputs(text.data, stdout);
+    vlp_buf_free(&text);
+    return status == VLP_OK ? EXIT_DONE : cli_fail(status);
+}
+
+static int run(const cli_args *args) {
+    if (cli_has(args, "--help-keys")) return print_keys();
+    if (args->n_positional > 1)
+        return cli_usage("pretrain takes one recipe; what is \"%s\"?", args->positional[1]);
+    if (!cli_has(args, "--data"))
+        return cli_usage("pretrain needs --data DB; make one with vlp index");
+    if (!cli_has(args, "--out") && !cli_has(args, "--plan"))
+        return cli_usage("pretrain needs --out RUN, the folder to write");
+    vlp_recipe recipe;
+    vlp_status status = read_recipe(args, &recipe);
+    if (status == VLP_OK && cli_has(args, "--plan") && recipe.steps == 0 && recipe.epochs == 0)
+        recipe.epochs = 1;
+    if (status == VLP_OK) status = train(args, &recipe);
+    return status == VLP_OK ? EXIT_DONE : cli_fail(status);
+}
+
+const cli_command cmd_pretrain = {
+    .name = "pretrain",
+    .summary = "pre-trains a model on image-caption pairs",
+    .usage = "RECIPE --data DB --out RUN [options]",
+    .details =
+        "RECIPE is a built-in name (vlp, clip) or a JSON file. RUN becomes a model folder that\n"
+        "classify, embed, search and eval open. Ctrl-C saves and stops; --resume goes on.",
+    .examples =
+        "  vlp pretrain vlp --size nano --data pairs.db --out run --max-minutes 30\n"
+        "  vlp pretrain clip --size small --data pairs.db --out run --epochs 10 --set lr=3e-4\n"
+        "  vlp pretrain vlp --size base --data pairs.db --plan\n"
+        "  vlp pretrain --data pairs.db --out run --resume\n",
+    .flags = flags,
+    .run = run,
+};

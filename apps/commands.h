@@ -1,0 +1,15 @@
+/* The subcommands: `name` here is cmd_name, defined in apps/cmd_name.c. */
+#ifndef VLP_APPS_COMMANDS_H
+#define VLP_APPS_COMMANDS_H
+
+#include "apps/cli.h"
+
+#define VLP_COMMANDS(ROW)                                                                          \
+    ROW(index)                                                                                     \
+    ROW(pretrain)
+
+#define VLP_DECLARE_COMMAND(name) extern const cli_command cmd_##name;
+VLP_COMMANDS(VLP_DECLARE_COMMAND)
+#undef VLP_DECLARE_COMMAND
+
+#endif
