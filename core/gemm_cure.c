@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* How the process that executes itself tells its successor: "step:core type before". */
@@ -30,7 +31,7 @@ static const struct {
 
 static int rank_of(const char *core) {
     for (size_t i = 0; i < VLP_COUNT(ranks); i++)
-        if (strcmp(core, ranks[i].core) == 0) return ranks[i].rank;
+        if (strcasecmp(core, ranks[i].core) == 0) return ranks[i].rank;
     return 0;
 }
 
