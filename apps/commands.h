@@ -5,6 +5,8 @@
 #include "apps/cli.h"
 
 #define VLP_COMMANDS(ROW)                                                                          \
+    ROW(classify)                                                                                  \
+    ROW(embed)                                                                                     \
     ROW(index)                                                                                     \
     ROW(pretrain)
 

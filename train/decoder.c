@@ -109,8 +109,7 @@ static void decode_one(vlp_decoder *d, const char *const *paths, const int64_t *
     outcome *o = &d->outcomes[i];
     float *pixels = d->pixels + i * d->plane;
     vlp_status status = paths ? set_path(o, paths[i]) : VLP_OK;
-    if (status == VLP_OK)
-        status = paths ? read_file(d, w, paths[i]) : read_image(d, w, o, ids[i]);
+    if (status == VLP_OK) status = paths ? read_file(d, w, paths[i]) : read_image(d, w, o, ids[i]);
     if (status == VLP_OK)
         status = vlp_transform_apply(&d->transform, &w->image, NULL, &w->scratch, pixels);
     o->ok = status == VLP_OK;
