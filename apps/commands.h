@@ -8,7 +8,8 @@
     ROW(classify)                                                                                  \
     ROW(embed)                                                                                     \
     ROW(index)                                                                                     \
-    ROW(pretrain)
+    ROW(pretrain)                                                                                  \
+    ROW(search)
 
 #define VLP_DECLARE_COMMAND(name) extern const cli_command cmd_##name;
 VLP_COMMANDS(VLP_DECLARE_COMMAND)
