@@ -143,10 +143,15 @@ static int best_first(const void *a, const void *b) {
     return worse(*x, *y) ? 1 : worse(*y, *x) ? -1 : 0;
 }
 
+/* Sixteen sums side by side: vectors without leave to reorder floating point. */
 static float dot(const float *a, const float *b, int64_t n) {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    enum { LANES = 16 };
+    float sums[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) sums[j] += a[i + j] * b[i + j];
+    for (; i < n; i++) sum += a[i] * b[i];
+    for (int j = 0; j < LANES; j++) sum += sums[j];
     return sum;
 }
 
