@@ -7,6 +7,7 @@
 #define VLP_COMMANDS(ROW)                                                                          \
     ROW(classify)                                                                                  \
     ROW(embed)                                                                                     \
+    ROW(eval)                                                                                      \
     ROW(index)                                                                                     \
     ROW(pretrain)                                                                                  \
     ROW(search)
