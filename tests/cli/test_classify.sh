@@ -53,7 +53,7 @@ run 2 classify run --classes a,b
 run 2 classify nothing pictures --classes a,b
 complains "nothing"
 run 2 classify run pictures --classes a,b --treshold 1
-complains "did you mean --threshold"
+complains 'did you mean "--threshold"'
 run 2 classify run pictures --classes a,b --threshold 2
 complains "--threshold"
 mkdir nobody
