@@ -36,6 +36,14 @@ run 0 search more.db "a red square" --json
 grep -o '"id":[0-9]*,"z":[-0-9.]*' out >second
 [ "$(cut -d, -f1 first)" = "$(cut -d, -f1 second)" ] || fail "batches of 3 and 64 differ"
 
+# a picture that was good when it was checked and is gone now gets no vector
+"$MAKE_PICTURES" later 10 40
+"$VLP" index later.db later/pictures.jsonl --quiet --check
+rm later/pictures/004.png
+run 3 embed later.db --model run --json
+says '"images":9,"embedded":9,"already":0,"skipped":1,'
+complains "004.png"
+
 # interrupted: what is done is saved, the same command goes on. Large pictures under many names make
 # it last long enough.
 "$MAKE_PICTURES" large 16 1024
