@@ -39,6 +39,7 @@ typedef struct {
     int64_t max_pixels;      /* larger images are skipped; 0 = the decoder's default */
     bool check;              /* decode every image too (vlp_index_verify) */
     int threads;             /* for check; 0 = all */
+    double commit_seconds;   /* of work that a kill may lose; 0 = 1 */
     /* Called about twice a second; returning false stops with VLP_ERR_INTERRUPTED, saved. */
     bool (*progress)(int64_t rows, void *user);
     /* Called for every skipped row or file. */

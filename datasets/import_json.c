@@ -166,7 +166,7 @@ static vlp_status jsonl_import(vlp_session *session) {
     json_run run = {.session = session};
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
-    vlp_status status = each_line(&run, (const char *)map.data, map.len);
+    vlp_status status = each_line(&run, map.len ? (const char *)map.data : "", map.len);
     recognised(&run, "jsonl");
     vlp_map_close(&map);
     run_free(&run);
@@ -177,7 +177,7 @@ static vlp_status scan_file(vlp_session *session, const char *key, vlp_json_elem
                             json_run *run) {
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
-    vlp_status status = vlp_json_scan((const char *)map.data, map.len, key,
+    vlp_status status = vlp_json_scan(map.len ? (const char *)map.data : "", map.len, key,
                                       vlp_session_source(session), element, run);
     vlp_map_close(&map);
     return status;
@@ -328,7 +328,7 @@ static int one_object_kind(const char *path, const char *head) {
     vlp_map map;
     if (*skip_blank(head) != '{' || vlp_map_open(&map, path) != VLP_OK) return 0;
     bool karpathy = false;
-    const char *text = (const char *)map.data;
+    const char *text = map.len ? (const char *)map.data : "";
     vlp_status status = vlp_json_scan(text, map.len, "images", path, stop_at_first, &karpathy);
     bool images = status == VLP_OK || status == VLP_ERR_INTERRUPTED;
     vlp_map_close(&map);

@@ -49,8 +49,8 @@ static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t sourc
                     vlp_db_path(db), (long long)open);
 }
 
-static vlp_status collect(vlp_stmt *stmt, vlp_rows *out) {
-    int64_t capacity = 0;
+vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt) {
+    int64_t capacity = out->count;
     while (true) {
         bool row;
         VLP_TRY(vlp_stmt_step(stmt, &row));
@@ -77,7 +77,7 @@ vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind ki
     VLP_TRY(vlp_stmt_new(&stmt, db, selects[kind]));
     vlp_bind_text(stmt, 1, split, -1);
     vlp_bind_int(stmt, 2, id);
-    vlp_status status = collect(stmt, out);
+    vlp_status status = vlp_rows_collect(out, stmt);
     vlp_stmt_free(stmt);
     if (status == VLP_OK && out->count == 0)
         status =

@@ -21,6 +21,8 @@ typedef struct {
 vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
                          const char *split, const char *source);
 void vlp_rows_close(vlp_rows *rows);
+/* Appends the first column of all that stmt yields. */
+vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt);
 
 /* What evaluation compares: every good image that has a caption and every caption of one split,
  * ordered by image. A caption and an image belong together when their groups are equal: duplicates

@@ -76,7 +76,8 @@ vlp_status vlp_session_tick(vlp_session *s) {
                             s->source, (long long)s->rows);
         }
     }
-    if (seconds_since(s->committed) < 1.0) return VLP_OK;
+    double most = s->options->commit_seconds > 0 ? s->options->commit_seconds : 1;
+    if (seconds_since(s->committed) < most) return VLP_OK;
     VLP_TRY(commit(s));
     return begin(s);
 }

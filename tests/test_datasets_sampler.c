@@ -1,0 +1,113 @@
+#include "datasets/sampler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static void test_datasets_sampler__permutation_hits_every_row_once(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 16, 17, 100, 1000, 4096, 65537};
+    for (size_t s = 0; s < VLP_COUNT(sizes); s++) {
+        int64_t n = sizes[s];
+        char *seen = calloc((size_t)n, 1);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = vlp_permute(123, n, i);
+            assert_true(at >= 0 && at < n);
+            assert_int_equal(seen[at]++, 0);
+        }
+        free(seen);
+    }
+}
+
+static void test_datasets_sampler__large_domains_work(void **state) {
+    (void)state;
+    int64_t n = (int64_t)1 << 40;
+    assert_true(vlp_permute(1, n, 0) != vlp_permute(1, n, 1));
+    assert_true(vlp_permute(1, n, n - 1) < n);
+}
+
+/* Rows of the first half should fall evenly over the order, and keys should give other orders. */
+static void test_datasets_sampler__order_looks_random(void **state) {
+    (void)state;
+    enum { N = 10000 };
+    int low = 0, same = 0, steps = 0;
+    for (int64_t i = 0; i < N; i++) {
+        int64_t at = vlp_permute(5, N, i);
+        low += i < N / 2 && at < N / 2;
+        same += at == vlp_permute(6, N, i);
+        steps += i > 0 && at > vlp_permute(5, N, i - 1);
+    }
+    assert_in_range(low, N / 4 - 150, N / 4 + 150);
+    assert_in_range(steps, N / 2 - 200, N / 2 + 200);
+    assert_in_range(same, 0, 10);
+}
+
+static void test_datasets_sampler__each_epoch_is_complete_and_differs(void **state) {
+    (void)state;
+    enum { N = 37, PASSES = 5 };
+    vlp_pool pool = {N, 1};
+    vlp_sampler *s;
+    assert_int_equal(vlp_sampler_new(&s, 9, &pool, 1), VLP_OK);
+    int64_t order[PASSES][N];
+    for (int64_t pass = 0; pass < PASSES; pass++) {
+        int seen[N] = {0};
+        for (int64_t i = 0; i < N; i++) {
+            vlp_sample sample = vlp_sampler_at(s, pass * N + i);
+            assert_int_equal(sample.pass, pass);
+            seen[sample.row]++;
+            order[pass][i] = sample.row;
+        }
+        for (int i = 0; i < N; i++) assert_int_equal(seen[i], 1);
+        if (pass) assert_memory_not_equal(order[pass], order[pass - 1], sizeof order[0]);
+    }
+    assert_int_equal(vlp_sampler_epoch_size(s), N);
+    vlp_sampler_free(s);
+}
+
+static void test_datasets_sampler__mixture_keeps_shares_and_walks_each_pool(void **state) {
+    (void)state;
+    vlp_pool pools[] = {{5, 1}, {60, 2}, {3, 1e-9}};
+    vlp_sampler *s;
+    assert_int_equal(vlp_sampler_new(&s, 9, pools, 3), VLP_OK);
+    enum { N = 4096 * 3 };
+    int64_t counts[3] = {0}, rows[3][60] = {{0}};
+    for (int64_t i = 0; i < N; i++) {
+        vlp_sample sample = vlp_sampler_at(s, i);
+        counts[sample.pool]++;
+        assert_true(sample.row < pools[sample.pool].rows);
+        rows[sample.pool][sample.row]++;
+    }
+    assert_int_equal(counts[2], 3); /* the least share: one in a block */
+    assert_in_range(counts[0], N / 3 - 6, N / 3 + 6);
+    for (int p = 0; p < 2; p++)
+        for (int64_t r = 1; r < pools[p].rows; r++)
+            assert_in_range(rows[p][r] - rows[p][0] + 1, 0, 2);
+    vlp_sampler_free(s);
+}
+
+static void test_datasets_sampler__empty_pools_are_refused(void **state) {
+    (void)state;
+    vlp_sampler *s;
+    vlp_pool empty = {0, 1}, weightless = {5, 0};
+    assert_int_equal(vlp_sampler_new(&s, 1, &empty, 1), VLP_ERR_USAGE);
+    assert_int_equal(vlp_sampler_new(&s, 1, &weightless, 1), VLP_ERR_USAGE);
+    assert_int_equal(vlp_sampler_new(&s, 1, &empty, 0), VLP_ERR_USAGE);
+    vlp_sampler_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_datasets_sampler__permutation_hits_every_row_once),
+        cmocka_unit_test(test_datasets_sampler__large_domains_work),
+        cmocka_unit_test(test_datasets_sampler__order_looks_random),
+        cmocka_unit_test(test_datasets_sampler__each_epoch_is_complete_and_differs),
+        cmocka_unit_test(test_datasets_sampler__mixture_keeps_shares_and_walks_each_pool),
+        cmocka_unit_test(test_datasets_sampler__empty_pools_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
