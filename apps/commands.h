@@ -6,7 +6,9 @@
 
 #define VLP_COMMANDS(ROW)                                                                          \
     ROW(index)                                                                                     \
-    ROW(pretrain)
+    ROW(pretrain)                                                                                  \
+    ROW(stats)                                                                                     \
+    ROW(tokenizer)
 
 #define VLP_DECLARE_COMMAND(name) extern const cli_command cmd_##name;
 VLP_COMMANDS(VLP_DECLARE_COMMAND)
