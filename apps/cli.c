@@ -172,7 +172,7 @@ static void print_log(vlp_log_level level, const char *line, void *user) {
 }
 
 static vlp_status apply_common(const cli_args *args) {
-    int64_t threads;
+    int64_t threads = 0;
     quiet = cli_has(args, "--quiet");
     vlp_log_set(print_log, NULL,
                 quiet                        ? VLP_LOG_ERROR
@@ -208,7 +208,7 @@ static void on_signal(int number) {
 }
 
 void cli_watch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }

@@ -119,6 +119,10 @@ bool vlp_tape_planning(const vlp_tape *tape) {
     return tape->planning;
 }
 
+double vlp_tape_flops(const vlp_tape *tape) {
+    return tape->flops;
+}
+
 vlp_status vlp_tape_status(const vlp_tape *tape) {
     return tape->status == VLP_OK ? VLP_OK : VLP_FAIL(tape->status, "%s", tape->message);
 }

@@ -246,20 +246,20 @@ static void test_vision_transform__random_crops_cover_what_they_should(void **st
 
 static void test_vision_transform__colour_changes_are_pil_s(void **state) {
     (void)state;
-    static const uint8_t pixels[] = {10, 100, 250, 0, 255, 128};
+    static const uint8_t pixels[] = {10, 100, 255, 0, 255, 128};
     static const struct {
         void (*adjust)(vlp_image *image, double factor);
         double factor;
         uint8_t expected[6];
     } cases[] = {
-        {vlp_adjust_brightness, 1, {10, 100, 250, 0, 255, 128}},
+        {vlp_adjust_brightness, 1, {10, 100, 255, 0, 255, 128}},
         {vlp_adjust_brightness, 0, {0, 0, 0, 0, 0, 0}},
         {vlp_adjust_brightness, 1.5, {15, 150, 255, 0, 255, 192}},
-        /* luma 90 and 164: mean 127 */
-        {vlp_adjust_contrast, 0, {127, 127, 127, 127, 127, 127}},
-        {vlp_adjust_contrast, 0.5, {68, 113, 188, 63, 191, 127}},
-        {vlp_adjust_saturation, 0, {90, 90, 90, 164, 164, 164}},
-        {vlp_adjust_saturation, 2, {0, 110, 255, 0, 255, 92}},
+        /* luma 90.8 and 164.3, rounded: mean 127.5 */
+        {vlp_adjust_contrast, 0, {128, 128, 128, 128, 128, 128}},
+        {vlp_adjust_contrast, 0.5, {69, 114, 191, 64, 191, 128}},
+        {vlp_adjust_saturation, 0, {91, 91, 91, 164, 164, 164}},
+        {vlp_adjust_saturation, 2, {0, 109, 255, 0, 255, 92}},
     };
     for (size_t i = 0; i < VLP_COUNT(cases); i++) {
         assert_int_equal(vlp_image_resize_memory(&actual, 2, 1), VLP_OK);

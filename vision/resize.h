@@ -15,7 +15,7 @@ typedef enum {
     VLP_RESIZE_HAMMING,
     VLP_RESIZE_BICUBIC, /* a = -0.5 */
     VLP_RESIZE_LANCZOS, /* 3 lobes */
-    VLP_RESIZE_STB,     /* stb_image_resize, Catmull-Rom: near BICUBIC (mean <= 0.2 grey levels) */
+    VLP_RESIZE_STB, /* stb_image_resize, Catmull-Rom, for comparison: near BICUBIC, but slower */
 } vlp_resize_filter;
 
 /* A part of the source in pixels, edges may be fractional. Weights reach beyond its edges as far as
