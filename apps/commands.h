@@ -5,6 +5,7 @@
 #include "apps/cli.h"
 
 #define VLP_COMMANDS(ROW)                                                                          \
+    ROW(bench)                                                                                     \
     ROW(index)                                                                                     \
     ROW(pretrain)                                                                                  \
     ROW(stats)                                                                                     \
