@@ -3,8 +3,8 @@
  *   dQ += scale dS K           dK += scale dS^T Q        dbias += dS
  * A unit of work is one row of keys and one head: it alone adds to those columns of dK and dV, and
  * to dQ of the samples that attend to the row, so the order of additions never depends on threads.
- * A bias that samples or heads share is the exception; a second loop over its own tiles computes
- * dS once more. */
+ * Units that share a part of the bias go to the same thread where that leaves enough threads busy;
+ * otherwise a second loop, over the tiles of the bias, computes dS once more. */
 #include "core/op_attention.h"
 
 #include "core/gemm.h"
@@ -18,6 +18,9 @@ typedef struct {
     vlp_real *grad[3]; /* NULL = not wanted */
     vlp_real beta[3];  /* 0: the unit's first product overwrites a fresh gradient */
     vlp_real *bias_grad;
+    bool bias_inside;         /* units add to the bias themselves, without a second loop */
+    bool heads_slowest;       /* order of the units */
+    int64_t grain;            /* units that stay together */
     int64_t *start, *samples; /* samples[start[r] .. start[r + 1]) attend to key row r */
     vlp_real *tiles;          /* two for each part: P and dP */
 } backward_pass;
@@ -83,18 +86,11 @@ static void add_bias_gradient(const backward_pass *pass, const vlp_attention_til
         vlp_kernels_get()->add(tile->cols, ds + i * attr->tile_ld, to + i * attr->keys);
 }
 
-/* Whether every tile has its own part of the bias. */
-static bool bias_is_private(const vlp_node *node) {
-    const vlp_attention_attr *attr = node->attr;
-    const vlp_tensor *bias = node->in[VLP_ATTENTION_BIAS];
-    return bias && bias->shape[0] == attr->batch && bias->shape[1] == attr->heads;
-}
-
 /* `first` tells the first tile of the unit: nothing has been added to its keys yet. */
 static void backward_tile(const backward_pass *pass, const vlp_attention_tile *tile, vlp_real *p,
                           vlp_real *dp, bool first) {
     vlp_real *const *grad = pass->grad;
-    bool bias = pass->bias_grad && bias_is_private(pass->node);
+    bool bias = pass->bias_grad && pass->bias_inside;
     probabilities(pass->node, tile, p);
     if (grad[VLP_ATTENTION_V])
         value_gradient(pass, tile, p, dp, first ? pass->beta[VLP_ATTENTION_V] : 1);
@@ -123,14 +119,12 @@ static void backward_unit(const backward_pass *pass, int64_t kv_row, int64_t hea
         }
 }
 
-/* With shared keys, rows may have very different numbers of samples: heads vary slowest, so that
- * each part gets many rows. */
 static void backward_units(int64_t begin, int64_t end, int thread, void *ctx) {
     const backward_pass *pass = ctx;
     const vlp_attention_attr *attr = pass->node->attr;
     vlp_real *p = part_tiles(pass, thread), *dp = p + attr->tile_rows * attr->tile_ld;
     for (int64_t i = begin; i < end; i++) {
-        if (attr->kv_index)
+        if (pass->heads_slowest)
             backward_unit(pass, i % attr->kv_batch, i / attr->kv_batch, p, dp);
         else
             backward_unit(pass, i / attr->heads, i % attr->heads, p, dp);
@@ -245,16 +239,46 @@ size_t vlp_attention_backward_bytes(const vlp_node *node) {
     return list_bytes(attr) + tiles;
 }
 
+/* How many units, one after the other, share a part of the bias; more than 1 in the order that
+ * heads_slowest asks for. */
+static int64_t units_of_bias(const vlp_node *node, bool *heads_slowest) {
+    const vlp_attention_attr *attr = node->attr;
+    const int64_t *shape = node->in[VLP_ATTENTION_BIAS]->shape;
+    bool samples = shape[0] != attr->batch, heads = shape[1] != attr->heads;
+    if (samples) *heads_slowest = true;
+    if (heads && !samples) *heads_slowest = false;
+    return (samples ? attr->kv_batch : 1) * (heads ? attr->heads : 1);
+}
+
+/* With shared keys, rows may have very different numbers of samples: heads vary slowest, so that
+ * each part gets many rows. The second loop over a shared bias makes the pass 1.6 times as long;
+ * fewer busy threads are better than that. */
+static void order_units(backward_pass *pass, int64_t units) {
+    const vlp_node *node = pass->node;
+    const vlp_attention_attr *attr = node->attr;
+    pass->heads_slowest = attr->kv_index != NULL;
+    pass->grain = units_collide(node) ? units : 1;
+    pass->bias_inside = pass->grain == units;
+    if (!pass->bias_grad || pass->bias_inside) return;
+    bool heads_slowest = pass->heads_slowest;
+    int64_t together = units_of_bias(node, &heads_slowest);
+    if (8 * vlp_parallel_parts(units, together) < 5 * vlp_parallel_parts(units, 1)) return;
+    pass->bias_inside = true;
+    pass->grain = together;
+    pass->heads_slowest = heads_slowest;
+}
+
 void vlp_attention_backward(vlp_node *node) {
     const vlp_attention_attr *attr = node->attr;
     backward_pass pass = {.node = node};
     take_gradients(&pass);
-    if (!node->work) return;
+    int64_t units = attr->kv_batch * attr->heads;
+    if (!node->work || units == 0) return;
     list_samples(&pass);
     pass.tiles = (vlp_real *)((uint8_t *)node->work + list_bytes(attr));
-    int64_t units = attr->kv_batch * attr->heads;
-    if (pass.grad[0] || pass.grad[1] || pass.grad[2] || bias_is_private(node))
-        vlp_parallel_for(units, units_collide(node) ? units + 1 : 1, backward_units, &pass);
-    if (pass.bias_grad && !bias_is_private(node))
-        vlp_parallel_for(bias_units(node), 1, bias_tiles, &pass);
+    order_units(&pass, units);
+    bool inside = pass.bias_grad && pass.bias_inside;
+    if (pass.grad[0] || pass.grad[1] || pass.grad[2] || inside)
+        vlp_parallel_for(units, pass.grain, backward_units, &pass);
+    if (pass.bias_grad && !inside) vlp_parallel_for(bias_units(node), 1, bias_tiles, &pass);
 }

@@ -184,8 +184,11 @@ size_t vlp_tape_mark(const vlp_tape *tape) {
 
 vlp_tensor *vlp_tape_release(vlp_tape *tape, size_t mark, vlp_tensor *keep) {
     if (tape->grad || !keep) return keep;
+    const uint8_t *data_at = keep->data, *base = tape->data.base;
+    bool dropped = data_at >= base + mark && data_at < base + tape->data.used;
     size_t bytes = (size_t)vlp_numel(keep) * vlp_dtype_size(keep->dtype);
     vlp_arena_reset(&tape->data, mark);
+    if (!dropped) return keep; /* older than the mark, or a parameter */
     void *data = vlp_tape_alloc(tape, bytes);
     if (!data) return NULL;
     if (!tape->planning) memmove(data, keep->data, bytes);

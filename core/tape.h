@@ -96,8 +96,8 @@ vlp_tensor *vlp_tape_input(vlp_tape *tape, vlp_dtype dtype, int ndim, const int6
  * is readable as zeros and must not be written. NULL on failure. */
 void *vlp_tape_alloc(vlp_tape *tape, size_t bytes);
 
-/* A stretch of forward-only work whose intermediate tensors are dropped: keep moves to the front.
- * With gradients on, both do nothing. */
+/* A stretch of forward-only work whose intermediate tensors are dropped: keep moves to the front
+ * if it is one of them. With gradients on, both do nothing. */
 size_t vlp_tape_mark(const vlp_tape *tape);
 vlp_tensor *vlp_tape_release(vlp_tape *tape, size_t mark, vlp_tensor *keep);
 

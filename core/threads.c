@@ -143,10 +143,6 @@ static void run_part(const split *s, int part) {
 void vlp_parallel_for(int64_t n, int64_t grain, vlp_range_body body, void *ctx) {
     int parts = vlp_parallel_parts(n, grain);
     if (parts == 0) return;
-    if (parts == 1) {
-        body(0, n, 0, ctx);
-        return;
-    }
     int64_t chunks = n / grain + (n % grain != 0);
     split s = {n, grain, chunks / parts, chunks % parts, body, ctx};
     if (parts == 1 || omp_in_parallel()) {

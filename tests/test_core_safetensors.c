@@ -343,6 +343,7 @@ static void test_core_suggest__slips_find_their_word(void **state) {
     assert_string_equal(vlp_suggest("wieght_decay", known, n), "weight_decay");
     assert_string_equal(vlp_suggest("warm-up", known, n), "warmup");
     assert_string_equal(vlp_suggest("l", known, n), "lr");
+    assert_string_equal(vlp_suggest("rl", known, n), "lr"); /* a swap is one slip */
     assert_null(vlp_suggest("batch_size", known, n));
     assert_null(vlp_suggest("", known, 2));
     char text[64];

@@ -70,7 +70,8 @@ static int64_t allocations(void) {
 }
 #endif
 
-/* A small language model: ids -> embedding -> LAYERS x (norm, gelu, linear, dropout) -> loss. */
+/* A small language model: ids -> embedding -> LAYERS x (norm, gelu, linear, dropout) -> attention
+ * -> loss. */
 enum { BATCH = 5, LENGTH = 7, WIDTH = 48, VOCABULARY = 31, LAYERS = 3, N = BATCH * LENGTH };
 
 typedef struct {
@@ -129,6 +130,13 @@ static vlp_tensor *build(world *w) {
     x = vlp_add_positions(w->tape, x, w->positions, 0);
     vlp_tensor *stream = x;
     for (int i = 0; i < LAYERS; i++) x = block(w, x, &stream);
+    x = vlp_attention(w->tape, &(vlp_attention_args){.q = x,
+                                                     .k = x,
+                                                     .v = stream,
+                                                     .heads = 4,
+                                                     .head_width = WIDTH / 4,
+                                                     .causal = true,
+                                                     .dropout = 0.1});
     x = vlp_gather_rows(w->tape, x, w->rows, N);
     x = vlp_linear(w->tape, x, w->table, NULL, VLP_ACT_NONE);
     return vlp_cross_entropy(w->tape, x, w->targets, 0);
@@ -160,6 +168,27 @@ static void test_core_tape__rehearsal_counts_what_the_step_uses(void **state) {
         assert_null(vlp_tape_alloc(w->tape, 4097));
         assert_int_equal(vlp_tape_status(w->tape), VLP_ERR_MEMORY);
     }
+}
+
+/* Whichever op is the first to find the memory full, the step fails in order. */
+static void test_core_tape__every_shortage_of_memory_is_reported(void **state) {
+    world *w = *state;
+    plan(w);
+    size_t planned = vlp_tape_bytes(w->tape);
+    int failures = 0, in_backward = 0;
+    for (size_t bytes = 0; bytes <= planned; bytes += 1 + planned / 150) {
+        vlp_tape_begin(w->tape, 0, 0);
+        assert_int_equal(vlp_tape_plan(w->tape), VLP_OK);
+        assert_int_equal(vlp_tape_open(w->tape, bytes), VLP_OK);
+        vlp_tensor *loss = build(w);
+        vlp_status built = vlp_tape_status(w->tape), status = vlp_tape_backward(w->tape, loss);
+        assert_true((built == VLP_OK) == (loss != NULL));
+        failures += built != VLP_OK;
+        in_backward += built == VLP_OK && status != VLP_OK;
+    }
+    assert_true(failures > 20 && in_backward > 5);
+    vlp_tape_begin(w->tape, 0, 0);
+    assert_int_equal(vlp_tape_backward(w->tape, build(w)), VLP_OK);
 }
 
 static void test_core_tape__failure_is_sticky_until_the_next_step(void **state) {
@@ -277,12 +306,28 @@ static void test_core_tape__release_keeps_all_when_gradients_are_on(void **state
     world *w = *state;
     assert_int_equal(vlp_tape_open(w->tape, 1 << 20), VLP_OK);
     size_t mark = vlp_tape_mark(w->tape);
-    vlp_tensor *x = vlp_scale(w->tape, w->positions, 2);
+    vlp_tensor *x = vlp_scale(w->tape, vlp_scale(w->tape, w->positions, 2), 3);
     void *data = x->data;
     size_t used = vlp_tape_mark(w->tape);
     assert_ptr_equal(vlp_tape_release(w->tape, mark, x), x);
     assert_ptr_equal(x->data, data);
     assert_int_equal(vlp_tape_mark(w->tape), used);
+}
+
+static void test_core_tape__release_leaves_older_tensors_alone(void **state) {
+    world *w = *state;
+    vlp_tape_set_grad(w->tape, false);
+    assert_int_equal(vlp_tape_open(w->tape, 1 << 20), VLP_OK);
+    void *data = w->positions->data;
+    vlp_tensor *x = vlp_scale(w->tape, w->positions, 2);
+    void *older = x->data;
+    size_t mark = vlp_tape_mark(w->tape);
+    vlp_scale(w->tape, x, 2);
+    assert_ptr_equal(vlp_tape_release(w->tape, mark, w->positions), w->positions);
+    assert_ptr_equal(w->positions->data, data);
+    assert_ptr_equal(vlp_tape_release(w->tape, mark, x), x);
+    assert_ptr_equal(x->data, older);
+    assert_int_equal(vlp_tape_mark(w->tape), mark);
 }
 
 static void forward_nothing(vlp_node *node) {
@@ -329,12 +374,14 @@ static void test_core_tape__frozen_parameters_get_no_gradient(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rehearsal_counts_what_the_step_uses),
+        TEST(every_shortage_of_memory_is_reported),
         TEST(failure_is_sticky_until_the_next_step),
         TEST(same_seed_and_threads_give_the_same_bits),
         TEST(warm_step_allocates_nothing),
         TEST(gradients_of_a_deep_chain_are_reused),
         TEST(release_drops_intermediates_of_inference),
         TEST(release_keeps_all_when_gradients_are_on),
+        TEST(release_leaves_older_tensors_alone),
         TEST(unwritten_gradient_is_zero),
         TEST(frozen_parameters_get_no_gradient),
     };

@@ -84,6 +84,32 @@ static void test_train_optimizer__adamw_follows_its_equation(void **state) {
     vlp_params_free(params);
 }
 
+/* Gradients as large as the limit shrink by norm / (norm + 1e-6), but not for lamb-nv. */
+static void test_train_optimizer__clipping_is_by_the_global_norm(void **state) {
+    (void)state;
+    static const struct {
+        const char *kind;
+        double factor;
+    } cases[] = {{"adamw", 1 / 1.001}, {"lamb-nv", 1}};
+    for (size_t i = 0; i < VLP_COUNT(cases); i++) {
+        vlp_params *params = new_params();
+        vlp_optimizer_options options = vlp_optimizer_defaults();
+        vlp_optimizer *optimizer;
+        double norm;
+        options.kind = kind(cases[i].kind);
+        options.max_grad_norm = 1e-3;
+        assert_int_equal(vlp_optimizer_new(&optimizer, params, &options), VLP_OK);
+        params->grads[0] = VLP_R(0.6e-3);
+        params->items[1]->tensor.grad[6] = VLP_R(0.8e-3);
+        assert_int_equal(vlp_optimizer_step(optimizer, 0.01, 1, NULL, &norm), VLP_OK);
+        assert_true(fabs(norm - 1e-3) < 1e-9);
+        double m = (double)vlp_optimizer_exp_avg(optimizer)[0];
+        assert_true(fabs(m / (0.1 * 0.6e-3 * cases[i].factor) - 1) < 1e-5);
+        vlp_optimizer_free(optimizer);
+        vlp_params_free(params);
+    }
+}
+
 static void test_train_optimizer__decay_acts_on_matrices_only(void **state) {
     (void)state;
     vlp_params *params = new_params(), *before = new_params();
@@ -266,6 +292,7 @@ static void test_train_optimizer__options_out_of_range_are_refused(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train_optimizer__adamw_follows_its_equation),
+        cmocka_unit_test(test_train_optimizer__clipping_is_by_the_global_norm),
         cmocka_unit_test(test_train_optimizer__decay_acts_on_matrices_only),
         cmocka_unit_test(test_train_optimizer__threads_do_not_change_a_bit),
         cmocka_unit_test(test_train_optimizer__without_gradient_nothing_moves),
