@@ -6,6 +6,7 @@
 
 #define VLP_COMMANDS(ROW)                                                                          \
     ROW(bench)                                                                                     \
+    ROW(doctor)                                                                                    \
     ROW(index)                                                                                     \
     ROW(pretrain)                                                                                  \
     ROW(stats)                                                                                     \
