@@ -8,6 +8,7 @@
     ROW(bench)                                                                                     \
     ROW(doctor)                                                                                    \
     ROW(index)                                                                                     \
+    ROW(info)                                                                                      \
     ROW(pretrain)                                                                                  \
     ROW(stats)                                                                                     \
     ROW(tokenizer)
