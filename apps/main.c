@@ -3,6 +3,7 @@
 
 #include "core/gemm.h"
 #include "core/suggest.h"
+#include "core/threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static void help(void) {
 }
 
 int main(int argc, char **argv) {
+    vlp_threads_settle(argv);
     vlp_status status = vlp_gemm_cure(argc, argv);
     bool diagnosing = argc > 1 && strcmp(argv[1], "doctor") == 0; /* says itself what is wrong */
     if (status != VLP_OK && !diagnosing) return cli_fail(status);
