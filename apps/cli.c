@@ -91,9 +91,11 @@ static int parse(const cli_command *command, cli_args *args, int argc, char **ar
     bool options = true;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
+        bool option =
+            text[0] == '-' && text[1] && !(command->dashed_texts && text[1] != '-' && text[2]);
         if (options && strcmp(text, "--") == 0) {
             options = false;
-        } else if (options && text[0] == '-' && text[1]) {
+        } else if (options && option) {
             int code = take_flag(command, args, argc, argv, &i);
             if (code != EXIT_DONE) return code;
         } else {

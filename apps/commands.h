@@ -6,10 +6,13 @@
 
 #define VLP_COMMANDS(ROW)                                                                          \
     ROW(bench)                                                                                     \
+    ROW(classify)                                                                                  \
     ROW(doctor)                                                                                    \
+    ROW(embed)                                                                                     \
     ROW(index)                                                                                     \
     ROW(info)                                                                                      \
     ROW(pretrain)                                                                                  \
+    ROW(search)                                                                                    \
     ROW(stats)                                                                                     \
     ROW(tokenizer)
 
