@@ -1,5 +1,6 @@
 /* vlp bench load: how fast an index's images become batches, beside bare decoding. */
 #include "apps/bench.h"
+#include "apps/open_index.h"
 
 #include "core/file.h"
 #include "core/memory.h"
@@ -7,7 +8,6 @@
 #include "core/threads.h"
 #include "datasets/catalogue.h"
 #include "datasets/loader.h"
-#include "datasets/verify.h"
 
 #include <stdio.h>
 
@@ -21,12 +21,6 @@ typedef struct {
     int64_t bytes; /* read in that */
     int threads;
 } load;
-
-static bool progress(int64_t done, void *user) {
-    (void)user;
-    cli_progress("checking images for the first time: %lld", (long long)done);
-    return !cli_stop;
-}
 
 static vlp_status loader_rate(const cli_args *args, const vlp_index *index, load *l) {
     vlp_transform transform = vlp_transform_defaults((int)l->image_size);
@@ -95,11 +89,9 @@ static vlp_status decode_rate(const cli_args *args, const vlp_index *index, load
 
 static vlp_status measure(const cli_args *args, load *l) {
     vlp_index *index;
-    vlp_verify_report report;
-    VLP_TRY(vlp_index_open(&index, args->positional[1], VLP_DB_WRITE));
-    vlp_verify_options options = {.progress = progress};
-    vlp_status status = vlp_index_verify(index, &options, &report);
-    if (status == VLP_OK) status = loader_rate(args, index, l);
+    int64_t bad;
+    VLP_TRY(cli_open_verified(&index, args->positional[1], NULL, &bad));
+    vlp_status status = loader_rate(args, index, l);
     if (status == VLP_OK) status = decode_rate(args, index, l);
     vlp_index_free(index);
     return status;
