@@ -2,6 +2,7 @@
  * uses. */
 #include "apps/bench.h"
 
+#include "core/ceiling.h"
 #include "core/memory.h"
 #include "core/op_profile.h"
 #include "datasets/catalogue.h"
@@ -61,7 +62,7 @@ int bench_search(const cli_args *args) {
     vlp_free(catalogue.vectors);
     if (status != VLP_OK) return cli_fail(status);
     if (cli_stop) return EXIT_STOPPED;
-    double gb_per_s = 1e-6 * (double)s.rows * (double)s.dim * sizeof(float) / ms;
+    double peak = 0, gb_per_s = 1e-6 * (double)s.rows * (double)s.dim * sizeof(float) / ms;
     if (cli_has(args, "--json")) {
         vlp_json *json = vlp_json_new_object();
         vlp_json_set_double(json, "ms", ms);
@@ -69,7 +70,11 @@ int bench_search(const cli_args *args) {
         cli_print_json(json);
         return EXIT_DONE;
     }
-    printf("%lld vectors of %lld: %.2f ms a query (median of %lld), %.1f GB/s\n", (long long)s.rows,
-           (long long)s.dim, ms, (long long)s.queries, gb_per_s);
+    status = vlp_memory_peak(0.3, &peak);
+    if (status != VLP_OK) return cli_fail(status);
+    printf(
+        "%lld vectors of %lld: %.2f ms a query (median of %lld), %.1f GB/s; memory reads at %.1f "
+        "GB/s\n",
+        (long long)s.rows, (long long)s.dim, ms, (long long)s.queries, gb_per_s, peak);
     return EXIT_DONE;
 }

@@ -35,6 +35,9 @@ static void print_words(const vlp_recipe *r, const vlp_bench_train *b) {
            (long long)b->batch, vlp_threads_get(), b->step_seconds, (long long)b->steps,
            cli_count(b->flops_a_step, flops), cli_bytes((double)b->step_bytes, bytes),
            b->pairs_per_s, b->gflops, 100 * b->utilisation, b->gemm_gflops, bench_peak_rss_mb());
+    if (b->cpu_share < 0.9)
+        printf("the steps had %.0f %% of their processors: other programs ran too\n",
+               100 * b->cpu_share);
 }
 
 static double seconds_of(const vlp_op_row *row) {

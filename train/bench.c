@@ -3,12 +3,14 @@
 #include "core/ceiling.h"
 #include "core/memory.h"
 #include "core/rng.h"
+#include "core/threads.h"
 #include "text/wordpiece_train.h"
 #include "train/step.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { WARM_UP = 2, DEFAULT_STEPS = 5, DEFAULT_VOCAB = 8000 };
 enum { SHORTEST_CAPTION = 8, LONGEST_CAPTION = 20 }; /* tokens; COCO's lie there */
@@ -183,20 +185,28 @@ static vlp_status one_step(bench *b, int64_t number, double *loss, double *updat
     return VLP_OK;
 }
 
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static vlp_status timed_steps(bench *b, const vlp_bench_options *o, double *seconds,
                               vlp_bench_train *out) {
     for (int64_t i = 0; i < WARM_UP + out->steps; i++) {
         if (o->stop && *o->stop) return VLP_FAIL(VLP_ERR_INTERRUPTED, "stopped");
         if (o->profile && i == WARM_UP) vlp_tape_set_profile(b->tape, &out->profile);
-        double began = vlp_op_profile_clock(), update;
+        double began = vlp_op_profile_clock(), cpu = cpu_seconds(), update;
         VLP_TRY(one_step(b, i, &out->loss, &update));
         double took = vlp_op_profile_clock() - began;
         if (o->on_step) o->on_step(i + 1 - WARM_UP, took, o->user);
         if (i < WARM_UP) continue;
         seconds[i - WARM_UP] = took;
         out->timed_seconds += took;
+        out->cpu_share += cpu_seconds() - cpu;
         out->update_seconds += update;
     }
+    out->cpu_share /= out->timed_seconds * vlp_threads_get();
     return VLP_OK;
 }
 

@@ -23,6 +23,7 @@ typedef struct {
     double pairs_per_s, gflops;
     double gemm_gflops; /* vlp_gemm_peak, the better of before and after the steps */
     double utilisation; /* gflops / gemm_gflops */
+    double cpu_share;   /* processor time over time x threads: below 1, other programs ran too */
     double loss;        /* of the last step: a figure that is not finite is an error */
     size_t step_bytes;
     /* Of the timed steps, where asked for. Beside the ops: the update (zeroing, clipping, AdamW),
