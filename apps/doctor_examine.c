@@ -69,8 +69,10 @@ vlp_status doctor_examine(doctor *d) {
                   .gemm = vlp_gemm_info()};
     if (getloadavg(&d->load, 1) != 1) d->load = -1;
     read_memory(d);
-    d->products_right = vlp_gemm_selftest() == VLP_OK;
-    if (!d->products_right) snprintf(d->wrong, sizeof d->wrong, "%s", vlp_error());
+    d->products_right = !d->gemm.wrong && vlp_gemm_selftest() == VLP_OK;
+    if (!d->products_right)
+        snprintf(d->wrong, sizeof d->wrong, "%s",
+                 d->gemm.wrong ? "refused when the program started" : vlp_error());
     measure_alone(d);
     VLP_TRY(vlp_gemm_peak(PRODUCT_SIZE, seconds_each, &d->gflops));
     VLP_TRY(vlp_fma_peak(vlp_isa_chosen(), seconds_each, &d->fma_gflops));

@@ -50,6 +50,7 @@ typedef struct {
     char before[32];  /* the core type that the library chose by itself */
     char core[32];    /* the core type in use */
     const char *by;   /* who chose: "library", "user", "vlp", "vlp (safe fallback)" */
+    bool wrong;       /* vlp_gemm_cure found that they compute wrongly, and had no others */
 } vlp_gemm_about;
 vlp_gemm_about vlp_gemm_info(void);
 

@@ -122,6 +122,7 @@ vlp_status vlp_gemm_cure(int argc, char **argv) {
     if (status == VLP_OK) return VLP_OK;
     const char *safe = safer_core(about.core);
     if (may && safe) execute_again(argv, STEP_SAFE, safe);
+    about.wrong = true;
     return vlp_fail_in(status,
                        "OpenBLAS's %s kernels compute wrong products on this CPU; set "
                        "OPENBLAS_CORETYPE to another core type (Haswell, Prescott) or install a "

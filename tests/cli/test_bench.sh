@@ -19,6 +19,9 @@ says '"images_per_s":'
 exits 0 bench search --rows 1000 --dim 16 --queries 3 --json
 says '^{"ms":.*,"gb_per_s":.*}$'
 
+exits 0 bench gemm --size nano --batch 2 --json
+says '"layer":"image qkv","pass":"to weight",.*"gflops":.*"fma_gflops":'
+
 exits 2 bench trian
 warns 'did you mean "train"'
 exits 2 bench train vlp --sixe nano

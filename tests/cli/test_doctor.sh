@@ -16,3 +16,11 @@ says '^kernels     plain of .*VLP_ISA=plain'
 says '^threads     1 of'
 exits 2 doctor --jsn
 warns 'did you mean "--json"'
+
+# wrong kernels stop every command but this one, which names the cure
+export VLP_GEMM_DISTRUST=SapphireRapids,Cooperlake,SkylakeX,Zen,Haswell,Sandybridge,Prescott
+exits 2 doctor
+says 'SELF-TEST FAILED'
+says '^->  .*OPENBLAS_CORETYPE'
+exits 2 stats "$work/pairs.db"
+warns 'compute wrong products'
