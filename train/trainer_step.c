@@ -1,4 +1,5 @@
 /* One optimizer step: micro-batches forward and backward, then clip, update, average. */
+#include "train/step.h"
 #include "train/trainer_internal.h"
 
 #include <math.h>
@@ -25,23 +26,15 @@ static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
     };
 }
 
-static vlp_tensor *build(vlp_trainer *t, const vlp_pairs *pairs, vlp_tensor **terms) {
-    vlp_encodings e;
-    vlp_encodings_begin(&e, t->tape, t->model, pairs);
-    return vlp_objectives_loss(&t->objectives, &e, terms);
+static vlp_step step_of(vlp_trainer *t) {
+    return (vlp_step){t->tape, t->model, &t->objectives};
 }
 
 vlp_status vlp_trainer_rehearse(vlp_trainer *t) {
-    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
-    vlp_pairs pairs = {.batch = t->recipe.batch,
-                       .tokens = {.batch = t->recipe.batch, .length = t->recipe.text_length}};
-    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
-    VLP_TRY(vlp_tape_plan(t->tape));
-    vlp_tape_set_training(t->tape, true);
-    vlp_tensor *loss = build(t, &pairs, terms);
-    VLP_TRY(vlp_tape_backward(t->tape, loss));
-    t->flops = vlp_tape_flops(t->tape) * (double)t->recipe.accumulate;
-    return vlp_tape_open(t->tape, vlp_tape_bytes(t->tape) / SLACK_SHARE + SLACK);
+    vlp_step step = step_of(t);
+    VLP_TRY(vlp_step_rehearse(&step, t->recipe.batch, t->recipe.text_length, &t->flops));
+    t->flops *= (double)t->recipe.accumulate;
+    return VLP_OK;
 }
 
 static vlp_status not_finite(const vlp_trainer *t, const char *what, const vlp_batch *batch) {
@@ -78,7 +71,8 @@ static vlp_status micro_batch(vlp_trainer *t, int64_t number, const vlp_batch *b
     fill_keys(t, batch);
     vlp_pairs pairs = pairs_of(t, batch);
     vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, (uint64_t)number);
-    vlp_tensor *loss = build(t, &pairs, terms);
+    vlp_step step = step_of(t);
+    vlp_tensor *loss = vlp_step_loss(&step, &pairs, terms);
     VLP_TRY(vlp_tape_status(t->tape));
     VLP_TRY(accumulate_losses(t, loss, terms, batch));
     return vlp_tape_backward(t->tape, loss);
