@@ -5,8 +5,12 @@
 #include "apps/cli.h"
 
 #define VLP_COMMANDS(ROW)                                                                          \
+    ROW(classify)                                                                                  \
+    ROW(embed)                                                                                     \
+    ROW(eval)                                                                                      \
     ROW(index)                                                                                     \
-    ROW(pretrain)
+    ROW(pretrain)                                                                                  \
+    ROW(search)
 
 #define VLP_DECLARE_COMMAND(name) extern const cli_command cmd_##name;
 VLP_COMMANDS(VLP_DECLARE_COMMAND)
