@@ -53,6 +53,9 @@ static void warn_bad(const char *path, int64_t row, vlp_skip_reason reason, cons
 }
 
 static vlp_status open_index(vlp_trainer *t) {
+    if (!vlp_path_exists(t->data)) /* opening for writing would make an empty one */
+        return VLP_FAIL(VLP_ERR_NOT_FOUND, "no index at %s; make one with `vlp index %s SOURCE`",
+                        t->data, t->data);
     VLP_TRY(vlp_index_open(&t->index, t->data, VLP_DB_WRITE));
     vlp_verify_report report;
     vlp_verify_options options = {.progress = verify_progress, .bad = warn_bad, .user = t};
@@ -148,6 +151,16 @@ static vlp_status build_loader(vlp_trainer *t) {
     return vlp_loader_open(&t->loader, t->index, &options);
 }
 
+/* The order of samples is a permutation of the rows: with other rows it is another run. */
+static vlp_status check_rows(const vlp_trainer *t) {
+    int64_t rows = vlp_loader_rows(t->loader);
+    if (t->rows_before == 0 || t->rows_before == rows) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE,
+                    "the run was started on %lld pictures, %s has %lld now; resume with the same "
+                    "data, or start a new run with --init %s",
+                    (long long)t->rows_before, t->data, (long long)rows, t->out);
+}
+
 static void count_steps(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
     int64_t a_step = r->batch * r->accumulate;
@@ -173,6 +186,9 @@ static vlp_status refuse_existing(const vlp_trainer *t) {
         status = VLP_FAIL(
             VLP_ERR_USAGE,
             "%s already holds a run; continue it with --resume or choose another --out", t->out);
+    if (status == VLP_OK) status = vlp_path_join(&path, t->out, "model.safetensors");
+    if (status == VLP_OK && vlp_path_exists(path.data))
+        status = VLP_FAIL(VLP_ERR_USAGE, "%s already holds a model; choose another --out", t->out);
     vlp_buf_free(&path);
     return status;
 }
@@ -194,6 +210,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
     VLP_TRY(build_loader(t));
+    VLP_TRY(check_rows(t));
     count_steps(t);
     return vlp_embedder_wrap(&t->embedder, t->model, t->tokenizer, &t->transform, EVAL_BATCH);
 }
@@ -217,6 +234,8 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
 }
 
 vlp_status vlp_trainer_prepare(vlp_trainer *t) {
-    VLP_TRY(vlp_trainer_save_folder(t));
+    VLP_TRY(vlp_make_folder(t->out));
+    if (!t->options.resume) VLP_TRY(vlp_trainer_save_start(t));
+    VLP_TRY(vlp_trainer_save_folder(t)); /* its recipe, written last, makes it a run to resume */
     return open_metrics(t);
 }
