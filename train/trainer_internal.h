@@ -10,7 +10,10 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
-enum { VLP_TRAINER_SLOTS = 4 }; /* batches that the loader prepares ahead */
+enum {
+    VLP_TRAINER_SLOTS = 4, /* batches that the loader prepares ahead */
+    VLP_TRAINER_SHOWN = 8, /* images that a message names */
+};
 
 struct vlp_trainer {
     vlp_recipe recipe;
@@ -29,6 +32,8 @@ struct vlp_trainer {
     vlp_tape *tape;
     vlp_metrics *metrics;
     uint64_t *keys; /* [B] */
+    int64_t last_image_ids[VLP_TRAINER_SHOWN];
+    int last_images; /* in the last micro-batch */
 
     int64_t step, cursor, total_steps; /* total 0 = bounded by time */
     double seconds_before;             /* of earlier sessions of this run */
