@@ -14,16 +14,25 @@
 
 enum { EVAL_BATCH = 64, DEFAULT_VOCAB = 8000, MAX_MIXTURE = 16 };
 
+/* NULL = all rows. */
+static const char *train_split(const vlp_trainer *t) {
+    return *t->recipe.train_split ? t->recipe.train_split : NULL;
+}
+
 static vlp_status add_caption(const char *text, int64_t len, void *trainer) {
     return vlp_wordpiece_trainer_add(trainer, text, (size_t)len);
 }
 
 static vlp_status train_tokenizer(vlp_trainer *t) {
     vlp_wordpiece_trainer *trainer;
+    vlp_rows rows;
+    const char *split = train_split(t);
+    VLP_TRY(vlp_rows_open(&rows, t->index, VLP_ROWS_PAIRS, split, NULL)); /* or says why not */
+    vlp_rows_close(&rows);
     int64_t vocab = t->options.vocab ? t->options.vocab : DEFAULT_VOCAB;
     vlp_wordpiece_train_options options = {.vocab_size = (int32_t)vocab, .lower_case = true};
     VLP_TRY(vlp_wordpiece_trainer_new(&trainer, &options));
-    vlp_status status = vlp_captions_each(t->index, t->recipe.train_split, add_caption, trainer);
+    vlp_status status = vlp_captions_each(t->index, split, add_caption, trainer);
     if (status == VLP_OK) status = vlp_wordpiece_trainer_finish(trainer, &t->tokenizer);
     vlp_wordpiece_trainer_free(trainer);
     return status;
@@ -111,11 +120,15 @@ static vlp_status parse_mixture(char *text, vlp_mixture *out, int *n) {
     for (char *save, *part = strtok_r(text, ",", &save); part; part = strtok_r(NULL, ",", &save)) {
         char *equals = strchr(part, '='), *end = NULL;
         double weight = equals ? strtod(equals + 1, &end) : 0;
-        if (!equals || end == equals + 1 || *end || !(weight > 0) || *n == MAX_MIXTURE)
+        if (!equals || equals == part || end == equals + 1 || *end || !(weight > 0) ||
+            isinf(weight) || *n == MAX_MIXTURE)
             return VLP_FAIL(VLP_ERR_USAGE,
                             "data.mixture: \"%s\" is not source=weight with a weight above 0",
                             part);
         *equals = '\0';
+        for (int i = 0; i < *n; i++)
+            if (strcmp(out[i].source, part) == 0)
+                return VLP_FAIL(VLP_ERR_USAGE, "data.mixture: source %s is named twice", part);
         out[(*n)++] = (vlp_mixture){part, weight};
     }
     return VLP_OK;
@@ -134,7 +147,7 @@ static vlp_status build_loader(vlp_trainer *t) {
     memcpy(text, r->mixture, sizeof text);
     VLP_TRY(parse_mixture(text, mixture, &n_mixture));
     vlp_loader_options options = {.rows = VLP_ROWS_PAIRS,
-                                  .split = *r->train_split ? r->train_split : NULL,
+                                  .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,
                                   .train = true,
