@@ -4,6 +4,7 @@
 #define VLP_TEXT_BERT_H
 
 #include "core/nn.h"
+#include "text/tokens.h"
 
 typedef struct {
     int64_t vocab, positions, types; /* types 0: no segment embeddings */
@@ -25,14 +26,6 @@ typedef struct {
 
 vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_config *config);
 void vlp_bert_free(vlp_bert *bert);
-
-/* A batch of token ids, on the host; outlives the step. */
-typedef struct {
-    int64_t batch, length;
-    const int32_t *ids;            /* [B, L] */
-    const int32_t *types;          /* [B, L] or NULL = all 0 */
-    const uint8_t *attention_mask; /* [B, L], 1 = real token; NULL = all */
-} vlp_tokens;
 
 /* -> [B, L, D]. hidden [depth + 1] or NULL. */
 vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens *tokens,
