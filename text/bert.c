@@ -1,9 +1,7 @@
 #include "text/bert.h"
 
-static const double init_std = 0.02;
-
 static vlp_tensor *table(vlp_params *params, const char *name, int64_t rows, int64_t width) {
-    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(init_std), VLP_NO_DECAY, 2,
+    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(vlp_init_std(width)), VLP_NO_DECAY, 2,
                           (int64_t[]){rows, width});
 }
 
@@ -19,8 +17,7 @@ vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_c
                               .act = c->act,
                               .eps = c->eps,
                               .dropout = c->dropout,
-                              .attention_dropout = c->attention_dropout,
-                              .init_std = init_std};
+                              .attention_dropout = c->attention_dropout};
     return vlp_stack_declare(&bert->stack, params, &block, c->depth);
 }
 
@@ -60,7 +57,8 @@ vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tok
 }
 
 void vlp_mlm_head_declare(vlp_mlm_head *head, vlp_params *params, const vlp_bert_config *c) {
-    vlp_dense_declare(&head->dense, params, "dense", c->width, c->width, true, init_std);
+    vlp_dense_declare(&head->dense, params, "dense", c->width, c->width, true,
+                      vlp_init_std(c->width));
     vlp_norm_declare(&head->norm, params, "norm", c->width, c->eps);
     head->bias = vlp_params_add(params, "bias", VLP_INIT_CONSTANT(0), VLP_NO_DECAY, 1, &c->vocab);
 }

@@ -16,8 +16,7 @@ vlp_status vlp_clip_text_declare(vlp_clip_text *text, vlp_params *params,
                               .act = c->act,
                               .pre_norm = true,
                               .eps = c->eps,
-                              .attention_dropout = c->attention_dropout,
-                              .init_std = 0.02};
+                              .attention_dropout = c->attention_dropout};
     VLP_TRY(vlp_stack_declare(&text->stack, params, &block, c->depth));
     vlp_norm_declare(&text->norm, params, "norm", c->width, c->eps);
     return VLP_OK;

@@ -43,6 +43,7 @@ typedef struct {
     /* run */
     int64_t seed, eval_every, eval_rows;
     double checkpoint_minutes;
+    int64_t checkpoint_steps;
     int precision; /* 0 fp32 */
 } vlp_recipe;
 

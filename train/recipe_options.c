@@ -81,6 +81,7 @@ static const vlp_option rows[] = {
     INT("eval_rows", eval_rows, 1, 1e9, "1000", "pictures of the validation split used for them"),
     REAL("checkpoint_minutes", checkpoint_minutes, 0, 1e6, "5",
          "between checkpoints; 0 = at the end"),
+    INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),
     CHOICE("precision", precision, "auto", precisions, "of activations and products"),
 };
 
