@@ -20,6 +20,11 @@ void vlp_dense_declare(vlp_dense *dense, vlp_params *params, const char *name, i
                        int64_t out, bool bias, double std);
 vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x, vlp_act act);
 
+/* The first token of each sample: x [B, L, D] -> [B, D] */
+vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
+/* tanh(dense(first token)): the pooler of BERT and ViT.  x [B, L, D] -> [B, O] */
+vlp_tensor *vlp_pooler_forward(vlp_tape *tape, const vlp_dense *pooler, vlp_tensor *x);
+
 /* weight, bias [D] */
 typedef struct {
     vlp_tensor *weight, *bias;
@@ -45,6 +50,7 @@ typedef struct {
     int64_t width, heads, mlp_width, context_width;
     vlp_act act;
     bool pre_norm;
+    bool no_qkv_bias; /* q, k and v are products only */
     double eps;
     double dropout, attention_dropout, drop_path;
 } vlp_block_config;

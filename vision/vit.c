@@ -27,6 +27,7 @@ vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_confi
                               .mlp_width = c->mlp_width,
                               .act = c->act,
                               .pre_norm = true,
+                              .no_qkv_bias = c->no_qkv_bias,
                               .eps = c->eps,
                               .dropout = c->dropout,
                               .attention_dropout = c->attention_dropout,
