@@ -4,9 +4,9 @@
 
 #include "core/json.h"
 #include "train/classify.h"
+#include "train/report.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const cli_flag flags[] = {
     {"--classes", 'c', "FILE|A,B,C", "class names: a file with one a line, or a list"},
@@ -47,18 +47,10 @@ static void print_json(const vlp_classified *p, const char *unknown, void *user)
     cli_print_json(line);
 }
 
-/* RFC 4180: quoted where it must be, quotes doubled. */
 static void print_field(const char *text) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stdout);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"') putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
+    vlp_buf quoted = {0};
+    if (vlp_csv_quote(&quoted, text) == VLP_OK) fputs(quoted.data, stdout);
+    vlp_buf_free(&quoted);
 }
 
 static void print_csv(const vlp_classified *p, const char *unknown, void *user) {

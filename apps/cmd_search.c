@@ -130,6 +130,15 @@ static vlp_status read_query(const cli_args *args, vlp_query *q,
     return cli_double(args, "--least-z", 0, 0, 1000, &q->least_z);
 }
 
+/* A query of several parts is said as it was understood. */
+static void say_query(const vlp_query *q) {
+    if (cli_quiet() || (q->n_texts < 2 && !(q->n_texts == 1 && q->texts[0].weight < 0))) return;
+    fputs("query:", stderr);
+    for (int64_t t = 0; t < q->n_texts; t++)
+        fprintf(stderr, " %+g x \"%s\"", q->texts[t].weight, q->texts[t].text);
+    fprintf(stderr, "%s%s\n", q->image ? " +1 x " : "", q->image ? q->image : "");
+}
+
 static vlp_status choose_model(const cli_args *args, const vlp_index *index, vlp_buf *model) {
     const char *given = cli_text(args, "--model", NULL), *db = args->positional[0];
     if (given) return vlp_buf_puts(model, given);
@@ -160,6 +169,7 @@ static int run(const cli_args *args) {
     vlp_buf model = {0};
     vlp_found found = {0};
     vlp_status status = read_query(args, &query, texts);
+    if (status == VLP_OK) say_query(&query);
     if (status == VLP_OK) status = vlp_index_open(&index, args->positional[0], VLP_DB_READ);
     if (status == VLP_OK) status = choose_model(args, index, &model);
     if (status == VLP_OK) status = search_index(args, &query, index, model.data, &found);

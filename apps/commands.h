@@ -9,6 +9,7 @@
     ROW(classify)                                                                                  \
     ROW(doctor)                                                                                    \
     ROW(embed)                                                                                     \
+    ROW(eval)                                                                                      \
     ROW(index)                                                                                     \
     ROW(info)                                                                                      \
     ROW(pretrain)                                                                                  \

@@ -1,7 +1,7 @@
 /* make_pictures DIR [COUNT] [SIDE]: coloured shapes with captions, for tests of the whole program.
  *
  * DIR/pictures/NNN.png, DIR/pictures.jsonl with image, caption (two a picture), label (the colour)
- * and split (every third: test), DIR/colours.txt with the labels. The same every time. */
+ * and split (every fourth: test), DIR/colours.txt with the labels. The same every time. */
 #include "core/file.h"
 #include "core/json.h"
 #include "core/memory.h"
@@ -55,7 +55,7 @@ static vlp_status add_row(vlp_buf *rows, const char *name, int colour, int shape
     vlp_json_set_string(row, "image", name);
     vlp_json_set(row, "caption", captions);
     vlp_json_set_string(row, "label", colours[colour].name);
-    vlp_json_set_string(row, "split", i % 3 == 2 ? "test" : "train");
+    vlp_json_set_string(row, "split", i % 4 == 3 ? "test" : "train");
     vlp_status status = vlp_json_dump(row, 0, rows);
     vlp_json_free(row);
     return status == VLP_OK ? vlp_buf_puts(rows, "\n") : status;

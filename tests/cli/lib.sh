@@ -1,24 +1,33 @@
-# Sourced by the scripts: . "$(dirname "$0")/lib.sh". VLP is the program, $1 the fixture's folder.
-set -eu
-work=$1
-out=$work/$(basename "$0" .sh).out
-err=$work/$(basename "$0" .sh).err
+# Sourced by the scripts: "$1" is the fixture's folder, copied for this script alone and indexed. A
+# failed check says what it was and ends the script with 1.
+set -u
+fixture=$1
+name=$(basename "$0" .sh)
+work=$fixture.$name
+rm -rf "$work"
+cp -r "$fixture" "$work" && rm "$work"/pairs.db*
+cd "$work" || exit 1
+"$VLP" index pairs.db pictures.jsonl --quiet --check || exit 1
 
 fail() {
-    echo "FAILED: $*" >&2
-    cat "$out" "$err" >&2
+    echo "$name: $*" >&2
+    sed 's/^/  out: /' out >&2
+    sed 's/^/  err: /' err >&2
     exit 1
 }
 
-# exits CODE vlp-arguments...: runs the program, its streams into $out and $err
-exits() {
-    wanted=$1
+# run CODE ARGUMENTS...: vlp must end with CODE; its output lies in out and err.
+run() {
+    want=$1
     shift
-    code=0
-    "$VLP" "$@" >"$out" 2>"$err" || code=$?
-    [ "$code" -eq "$wanted" ] || fail "vlp $*: exit code $code, wanted $wanted"
+    "$VLP" "$@" >out 2>err
+    got=$?
+    [ "$got" -eq "$want" ] || fail "vlp $*: exit code $got, not $want"
 }
 
-# The last run's stdout or stderr has a line that matches.
-says() { grep -q -e "$1" "$out" || fail "stdout lacks: $1"; }
-warns() { grep -q -e "$1" "$err" || fail "stderr lacks: $1"; }
+# Text that out or err must hold, or must not; a pattern of a line; the number of lines of out.
+says() { grep -qF -- "$1" out || fail "no \"$1\" in the output"; }
+matches() { grep -q -e "$1" out || fail "no line like \"$1\" in the output"; }
+complains() { grep -qF -- "$1" err || fail "no \"$1\" on stderr"; }
+silent_about() { ! grep -qF -- "$1" out || fail "\"$1\" in the output"; }
+lines() { [ "$(wc -l <out)" -eq "$1" ] || fail "$(wc -l <out) lines, not $1"; }
