@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BUFFER = 1 << 16 };
 
@@ -113,7 +114,7 @@ vlp_status vlp_metrics_eval(vlp_metrics *m, int64_t step, const vlp_retrieval *r
 }
 
 vlp_status vlp_metrics_sync(vlp_metrics *m) {
-    if (fflush(m->file) != 0)
+    if (fflush(m->file) != 0 || fsync(fileno(m->file)) != 0)
         return VLP_FAIL(VLP_ERR_IO, "cannot write %s: %s", m->path, strerror(errno));
     return VLP_OK;
 }

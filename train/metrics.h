@@ -13,7 +13,7 @@ vlp_status vlp_metrics_open(vlp_metrics **out, const char *path, int64_t last_st
 vlp_status vlp_metrics_step(vlp_metrics *metrics, const vlp_train_progress *progress);
 /* {"step":N,"eval":{...}} */
 vlp_status vlp_metrics_eval(vlp_metrics *metrics, int64_t step, const vlp_retrieval *result);
-vlp_status vlp_metrics_sync(vlp_metrics *metrics);
-void vlp_metrics_close(vlp_metrics *metrics); /* NULL is legal */
+vlp_status vlp_metrics_sync(vlp_metrics *metrics); /* to the disk */
+void vlp_metrics_close(vlp_metrics *metrics);      /* NULL is legal */
 
 #endif

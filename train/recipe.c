@@ -117,6 +117,10 @@ vlp_status vlp_recipe_check(const vlp_recipe *r) {
     if (r->objectives.mlm_mask + r->objectives.mlm_random > 1)
         return VLP_FAIL(VLP_ERR_USAGE, "mlm.mask + mlm.random is %g; at most 1",
                         r->objectives.mlm_mask + r->objectives.mlm_random);
+    if (r->temperature < r->temperature_least)
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "temperature %g is below temperature_least %g: it would never learn",
+                        r->temperature, r->temperature_least);
     if (r->epochs == 0 && r->steps == 0 && r->max_minutes == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "how long? give --steps, --epochs or --max-minutes");
     return VLP_OK;

@@ -40,13 +40,16 @@ static const vlp_option rows[] = {
     REAL("itc.weight", objectives.itc_weight, 0, 1000, "1", "image-text contrast; 0 = off"),
     REAL("itc.label_smoothing", objectives.itc_label_smoothing, 0, 0.9, "0", "of its targets"),
     REAL("itm.weight", objectives.itm_weight, 0, 1000, "1", "image-text matching; 0 = off"),
+    REAL("itm.share", objectives.itm_share, 0.001, 1, "1", "share of the batch it works on"),
     REAL("mlm.weight", objectives.mlm_weight, 0, 1000, "1", "masked language modelling; 0 = off"),
     REAL("mlm.probability", objectives.mlm_probability, 0.001, 1, "0.15", "share of tokens"),
     REAL("mlm.mask", objectives.mlm_mask, 0, 1, "0.8", "of those: replaced by [MASK]"),
     REAL("mlm.random", objectives.mlm_random, 0, 1, "0.1", "of those: replaced by any token"),
+    REAL("mlm.share", objectives.mlm_share, 0.001, 1, "1", "share of the batch it works on"),
     BOOL("mlm.whole_words", objectives.mlm_whole_words, "false", "mask all pieces of a word"),
     REAL("mim.weight", objectives.mim_weight, 0, 1000, "1", "masked image modelling; 0 = off"),
     REAL("mim.ratio", objectives.mim_ratio, 0, 1, "0.6", "share of patches masked"),
+    REAL("mim.share", objectives.mim_share, 0.001, 1, "1", "share of the batch it works on"),
     CHOICE("mim.loss", objectives.mim_loss, "l1", regressions, "l1 or mse on pixels"),
 
     REAL("lr", lr, 0, 10, "5e-4", "peak learning rate"),
@@ -68,6 +71,7 @@ static const vlp_option rows[] = {
     TEXT("data.train", train_split, "train", "split to train on"),
     TEXT("data.val", val_split, "val", "split evaluated during training"),
     TEXT("data.test", test_split, "test", "split evaluated at the end"),
+    TEXT("data.eval_source", eval_source, "", "source that both are evaluated on; empty = all"),
     TEXT("data.mixture", mixture, "", "source=weight,...: how often each source is drawn"),
     REAL("augment.crop", crop_least, 0.01, 1, "0.5", "least area of random crops"),
     REAL("augment.flip", flip, 0, 1, "0", "probability of mirroring; captions may say left"),
@@ -81,6 +85,7 @@ static const vlp_option rows[] = {
     INT("eval_rows", eval_rows, 1, 1e9, "1000", "pictures of the validation split used for them"),
     REAL("checkpoint_minutes", checkpoint_minutes, 0, 1e6, "5",
          "between checkpoints; 0 = at the end"),
+    INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),
     CHOICE("precision", precision, "auto", precisions, "of activations and products"),
 };
 

@@ -20,6 +20,10 @@ double vlp_trainer_seconds(const vlp_trainer *t) {
     return t->seconds_before + (t->started > 0 ? vlp_clock() - t->started : 0);
 }
 
+double vlp_trainer_waited(const vlp_trainer *t) {
+    return t->waited_before + vlp_loader_wait_seconds(t->loader);
+}
+
 double vlp_trainer_progress_share(const vlp_trainer *t) {
     double steps = t->total_steps > 0 ? (double)t->step / (double)t->total_steps : 0;
     double time =
@@ -64,7 +68,8 @@ static bool stopped(const vlp_trainer *t) {
 }
 
 static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_retrieval *out) {
-    vlp_eval_set set = {.split = split, .max_images = most};
+    const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
+    vlp_eval_set set = {.split = split, .source = source, .max_images = most};
     if (t->ema) vlp_ema_swap(t->ema);
     vlp_status status = vlp_evaluate_retrieval(t->embedder, t->index, &set, out);
     if (t->ema) vlp_ema_swap(t->ema);
@@ -87,6 +92,13 @@ static bool evaluation_due(const vlp_trainer *t, double share_before) {
     return now < 1 && floor(now * EVALUATIONS) > floor(share_before * EVALUATIONS);
 }
 
+static bool checkpoint_due(const vlp_trainer *t) {
+    int64_t steps = t->recipe.checkpoint_steps;
+    double minutes = t->recipe.checkpoint_minutes;
+    return (steps > 0 && t->step % steps == 0) ||
+           (minutes > 0 && vlp_clock() >= t->last_checkpoint + 60 * minutes);
+}
+
 static void estimate(vlp_trainer *t) {
     double done = t->now.progress, seconds = vlp_trainer_seconds(t);
     t->now.total_steps = t->total_steps;
@@ -101,8 +113,7 @@ static vlp_status loop(vlp_trainer *t) {
         VLP_TRY(vlp_metrics_step(t->metrics, &t->now));
         if (t->options.on_step) t->options.on_step(&t->now, t->options.user);
         if (evaluation_due(t, share)) VLP_TRY(evaluate_now(t));
-        double due = t->last_checkpoint + 60 * t->recipe.checkpoint_minutes;
-        if (t->recipe.checkpoint_minutes > 0 && vlp_clock() >= due) VLP_TRY(vlp_trainer_save(t));
+        if (checkpoint_due(t)) VLP_TRY(vlp_trainer_save(t));
     }
     return VLP_OK;
 }
@@ -143,14 +154,15 @@ static vlp_status save_summary(const vlp_trainer *t, const vlp_train_summary *s)
     return status;
 }
 
-static vlp_status finish(vlp_trainer *t, int64_t first_step, vlp_train_summary *s) {
-    double session = vlp_clock() - t->started;
-    int64_t pairs = (t->step - first_step) * t->recipe.batch * t->recipe.accumulate;
+/* The whole run counts, not this session: resuming a finished run changes nothing. */
+static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
+    double seconds = vlp_trainer_seconds(t);
+    int64_t pairs = t->step * t->recipe.batch * t->recipe.accumulate;
     *s = (vlp_train_summary){.steps = t->step,
-                             .seconds = vlp_trainer_seconds(t),
+                             .seconds = seconds,
                              .loss = t->now.loss,
-                             .pairs_per_s = (double)pairs / session,
-                             .data_wait = vlp_loader_wait_seconds(t->loader) / session};
+                             .pairs_per_s = (double)pairs / seconds,
+                             .data_wait = vlp_trainer_waited(t) / seconds};
     VLP_TRY(vlp_trainer_save(t));
     if (stopped(t) && !finished(t))
         return VLP_FAIL(VLP_ERR_INTERRUPTED,
@@ -163,11 +175,10 @@ static vlp_status finish(vlp_trainer *t, int64_t first_step, vlp_train_summary *
 }
 
 vlp_status vlp_trainer_run(vlp_trainer *t, vlp_train_summary *summary) {
-    int64_t first_step = t->step;
     VLP_TRY(vlp_trainer_prepare(t));
     t->started = t->last_checkpoint = vlp_clock();
     VLP_TRY(loop(t));
-    return finish(t, first_step, summary);
+    return finish(t, summary);
 }
 
 void vlp_trainer_free(vlp_trainer *t) {
@@ -183,6 +194,8 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
     vlp_free(t->keys);
+    vlp_free(t->ids);
+    vlp_free(t->ids_mask);
     vlp_free(t->data);
     vlp_free(t->out);
     vlp_free(t);

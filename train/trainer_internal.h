@@ -10,7 +10,10 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
-enum { VLP_TRAINER_SLOTS = 4 }; /* batches that the loader prepares ahead */
+enum {
+    VLP_TRAINER_SLOTS = 4, /* batches that the loader prepares ahead */
+    VLP_TRAINER_SHOWN = 8, /* images that a message names */
+};
 
 struct vlp_trainer {
     vlp_recipe recipe;
@@ -28,11 +31,17 @@ struct vlp_trainer {
     vlp_embedder *embedder; /* around the model, for evaluation */
     vlp_tape *tape;
     vlp_metrics *metrics;
-    uint64_t *keys; /* [B] */
+    uint64_t *keys;    /* [B] */
+    int32_t *ids;      /* [B, L]: the batch's tokens, trimmed */
+    uint8_t *ids_mask; /* [B, L] */
+    int64_t last_image_ids[VLP_TRAINER_SHOWN];
+    int last_images; /* in the last micro-batch */
 
     int64_t step, cursor, total_steps; /* total 0 = bounded by time */
     double seconds_before;             /* of earlier sessions of this run */
-    double started, waited_before;     /* clock and loader wait at the start of this session */
+    double waited_before;              /* seconds of them spent waiting for data */
+    int64_t rows_before;               /* rows of the data then; 0 = a new run */
+    double started;                    /* clock at the start of this session */
     double last_checkpoint;
     double flops;
     vlp_train_progress now;
@@ -42,6 +51,7 @@ double vlp_clock(void); /* seconds, monotonic */
 
 /* Seconds trained so far, and the share of the run that is done (0..1). */
 double vlp_trainer_seconds(const vlp_trainer *t);
+double vlp_trainer_waited(const vlp_trainer *t); /* of them for data */
 double vlp_trainer_progress_share(const vlp_trainer *t);
 
 /* trainer_open.c: writes the run folder and opens its log; nothing before this touches the disk. */
@@ -53,6 +63,9 @@ vlp_status vlp_trainer_step(vlp_trainer *t);
 vlp_status vlp_trainer_rehearse(vlp_trainer *t);
 
 /* trainer_state.c */
+/* What a resumed run starts from before its first checkpoint; nothing unless there are initial
+ * weights. */
+vlp_status vlp_trainer_save_start(vlp_trainer *t);
 vlp_status vlp_trainer_save(vlp_trainer *t); /* state folder, pointer, model */
 vlp_status
 vlp_trainer_save_folder(const vlp_trainer *t); /* config, tokenizer, preprocessor, recipe */

@@ -6,6 +6,7 @@
 #include "datasets/captions.h"
 #include "datasets/verify.h"
 #include "text/wordpiece_train.h"
+#include "train/step.h"
 #include "train/trainer_internal.h"
 
 #include <math.h>
@@ -14,16 +15,25 @@
 
 enum { EVAL_BATCH = 64, DEFAULT_VOCAB = 8000, MAX_MIXTURE = 16 };
 
+/* NULL = all rows. */
+static const char *train_split(const vlp_trainer *t) {
+    return *t->recipe.train_split ? t->recipe.train_split : NULL;
+}
+
 static vlp_status add_caption(const char *text, int64_t len, void *trainer) {
     return vlp_wordpiece_trainer_add(trainer, text, (size_t)len);
 }
 
 static vlp_status train_tokenizer(vlp_trainer *t) {
     vlp_wordpiece_trainer *trainer;
+    vlp_rows rows;
+    const char *split = train_split(t);
+    VLP_TRY(vlp_rows_open(&rows, t->index, VLP_ROWS_PAIRS, split, NULL)); /* or says why not */
+    vlp_rows_close(&rows);
     int64_t vocab = t->options.vocab ? t->options.vocab : DEFAULT_VOCAB;
     vlp_wordpiece_train_options options = {.vocab_size = (int32_t)vocab, .lower_case = true};
     VLP_TRY(vlp_wordpiece_trainer_new(&trainer, &options));
-    vlp_status status = vlp_captions_each(t->index, t->recipe.train_split, add_caption, trainer);
+    vlp_status status = vlp_captions_each(t->index, split, add_caption, trainer);
     if (status == VLP_OK) status = vlp_wordpiece_trainer_finish(trainer, &t->tokenizer);
     vlp_wordpiece_trainer_free(trainer);
     return status;
@@ -53,6 +63,9 @@ static void warn_bad(const char *path, int64_t row, vlp_skip_reason reason, cons
 }
 
 static vlp_status open_index(vlp_trainer *t) {
+    if (!vlp_path_exists(t->data)) /* opening for writing would make an empty one */
+        return VLP_FAIL(VLP_ERR_NOT_FOUND, "no index at %s; make one with `vlp index %s SOURCE`",
+                        t->data, t->data);
     VLP_TRY(vlp_index_open(&t->index, t->data, VLP_DB_WRITE));
     vlp_verify_report report;
     vlp_verify_options options = {.progress = verify_progress, .bad = warn_bad, .user = t};
@@ -92,12 +105,7 @@ static vlp_status build_model(vlp_trainer *t) {
 
 static vlp_status build_optimizer(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
-    vlp_optimizer_options options = vlp_optimizer_defaults();
-    options.beta1 = r->beta1;
-    options.beta2 = r->beta2;
-    options.eps = r->eps;
-    options.weight_decay = r->weight_decay;
-    options.max_grad_norm = r->clip_grad;
+    vlp_optimizer_options options = vlp_step_optimizer(r);
     VLP_TRY(vlp_optimizer_new(&t->optimizer, t->model->params, &options));
     return r->ema > 0 ? vlp_ema_new(&t->ema, t->model->params, r->ema, true) : VLP_OK;
 }
@@ -108,11 +116,15 @@ static vlp_status parse_mixture(char *text, vlp_mixture *out, int *n) {
     for (char *save, *part = strtok_r(text, ",", &save); part; part = strtok_r(NULL, ",", &save)) {
         char *equals = strchr(part, '='), *end = NULL;
         double weight = equals ? strtod(equals + 1, &end) : 0;
-        if (!equals || end == equals + 1 || *end || !(weight > 0) || *n == MAX_MIXTURE)
+        if (!equals || equals == part || end == equals + 1 || *end || !(weight > 0) ||
+            isinf(weight) || *n == MAX_MIXTURE)
             return VLP_FAIL(VLP_ERR_USAGE,
                             "data.mixture: \"%s\" is not source=weight with a weight above 0",
                             part);
         *equals = '\0';
+        for (int i = 0; i < *n; i++)
+            if (strcmp(out[i].source, part) == 0)
+                return VLP_FAIL(VLP_ERR_USAGE, "data.mixture: source %s is named twice", part);
         out[(*n)++] = (vlp_mixture){part, weight};
     }
     return VLP_OK;
@@ -131,7 +143,7 @@ static vlp_status build_loader(vlp_trainer *t) {
     memcpy(text, r->mixture, sizeof text);
     VLP_TRY(parse_mixture(text, mixture, &n_mixture));
     vlp_loader_options options = {.rows = VLP_ROWS_PAIRS,
-                                  .split = *r->train_split ? r->train_split : NULL,
+                                  .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,
                                   .train = true,
@@ -146,6 +158,16 @@ static vlp_status build_loader(vlp_trainer *t) {
                                   .cache_bytes = r->cache_mb << 20,
                                   .skipped = warn_skipped};
     return vlp_loader_open(&t->loader, t->index, &options);
+}
+
+/* The order of samples is a permutation of the rows: with other rows it is another run. */
+static vlp_status check_rows(const vlp_trainer *t) {
+    int64_t rows = vlp_loader_rows(t->loader);
+    if (t->rows_before == 0 || t->rows_before == rows) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE,
+                    "the run was started on %lld pictures, %s has %lld now; resume with the same "
+                    "data, or start a new run with --init %s",
+                    (long long)t->rows_before, t->data, (long long)rows, t->out);
 }
 
 static void count_steps(vlp_trainer *t) {
@@ -173,6 +195,9 @@ static vlp_status refuse_existing(const vlp_trainer *t) {
         status = VLP_FAIL(
             VLP_ERR_USAGE,
             "%s already holds a run; continue it with --resume or choose another --out", t->out);
+    if (status == VLP_OK) status = vlp_path_join(&path, t->out, "model.safetensors");
+    if (status == VLP_OK && vlp_path_exists(path.data))
+        status = VLP_FAIL(VLP_ERR_USAGE, "%s already holds a model; choose another --out", t->out);
     vlp_buf_free(&path);
     return status;
 }
@@ -185,7 +210,10 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(vlp_recipe_check(&t->recipe));
     t->transform = vlp_recipe_transform(&t->recipe);
     t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);
-    if (!t->keys) return VLP_ERR_MEMORY;
+    size_t tokens = (size_t)(t->recipe.batch * t->recipe.text_length);
+    t->ids = vlp_alloc(tokens * sizeof *t->ids);
+    t->ids_mask = vlp_alloc(tokens);
+    if (!t->keys || !t->ids || !t->ids_mask) return VLP_ERR_MEMORY;
     VLP_TRY(open_index(t));
     VLP_TRY(open_tokenizer(t));
     VLP_TRY(build_model(t));
@@ -194,6 +222,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
     VLP_TRY(build_loader(t));
+    VLP_TRY(check_rows(t));
     count_steps(t);
     return vlp_embedder_wrap(&t->embedder, t->model, t->tokenizer, &t->transform, EVAL_BATCH);
 }
@@ -217,6 +246,8 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
 }
 
 vlp_status vlp_trainer_prepare(vlp_trainer *t) {
-    VLP_TRY(vlp_trainer_save_folder(t));
+    VLP_TRY(vlp_make_folder(t->out));
+    if (!t->options.resume) VLP_TRY(vlp_trainer_save_start(t));
+    VLP_TRY(vlp_trainer_save_folder(t)); /* its recipe, written last, makes it a run to resume */
     return open_metrics(t);
 }

@@ -3,6 +3,7 @@
  * moment leaves either the old state or the new one. */
 #include "core/checkpoint.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "core/threads.h"
 #include "train/trainer_internal.h"
 
@@ -39,23 +40,33 @@ static vlp_status write_pointer(const vlp_trainer *t, const char *folder, vlp_bu
     vlp_json_set_int(json, "cursor", t->cursor);
     vlp_json_set_int(json, "ema_updates", t->ema ? t->ema->updates : 0);
     vlp_json_set_int(json, "threads", vlp_threads_get());
+    vlp_json_set_int(json, "rows", vlp_loader_rows(t->loader));
+    vlp_json_set_double(json, "loss", t->now.loss);
     vlp_json_set_double(json, "seconds", vlp_trainer_seconds(t));
+    vlp_json_set_double(json, "waited", vlp_trainer_waited(t));
     vlp_status status = in_folder(path, t, "state.json", "");
     if (status == VLP_OK) status = vlp_json_save(json, path->data);
     vlp_json_free(json);
     return status;
 }
 
+/* A state folder with its files, also the unfinished ones of a run that was killed. */
+static void remove_state(const vlp_trainer *t, const char *folder, vlp_buf *path) {
+    for (size_t i = 0; i < VLP_COUNT(state_files); i++) {
+        if (in_folder(path, t, folder, state_files[i]) != VLP_OK) return;
+        unlink(path->data);
+        if (vlp_buf_puts(path, ".tmp") == VLP_OK) unlink(path->data);
+    }
+    if (in_folder(path, t, folder, "") == VLP_OK) rmdir(path->data);
+}
+
 /* Removes the state folders that do not count any more. */
 static void remove_others(const vlp_trainer *t, const char *keep, vlp_buf *path) {
     DIR *dir = opendir(t->out);
     if (!dir) return;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (strncmp(entry->d_name, "state-", 6) != 0 || strcmp(entry->d_name, keep) == 0) continue;
-        for (size_t i = 0; i < VLP_COUNT(state_files); i++)
-            if (in_folder(path, t, entry->d_name, state_files[i]) == VLP_OK) unlink(path->data);
-        if (in_folder(path, t, entry->d_name, "") == VLP_OK) rmdir(path->data);
-    }
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strncmp(entry->d_name, "state-", 6) == 0 && strcmp(entry->d_name, keep) != 0)
+            remove_state(t, entry->d_name, path);
     closedir(dir);
 }
 
@@ -64,6 +75,17 @@ static vlp_status write_model(const vlp_trainer *t, vlp_buf *path) {
     VLP_TRY(in_folder(path, t, "model.safetensors", ""));
     return vlp_params_save(t->model->params, t->ema ? t->ema->shadow : t->model->params->values,
                            path->data);
+}
+
+vlp_status vlp_trainer_save_start(vlp_trainer *t) {
+    char folder[] = "state-0";
+    vlp_buf path = {0};
+    vlp_status status = in_folder(&path, t, "state.json", "");
+    if (status == VLP_OK) unlink(path.data); /* of a start that was cut off */
+    if (status == VLP_OK && t->options.init) status = write_state(t, folder, &path);
+    if (status == VLP_OK && t->options.init) status = write_pointer(t, folder, &path);
+    vlp_buf_free(&path);
+    return status;
 }
 
 vlp_status vlp_trainer_save(vlp_trainer *t) {
@@ -132,6 +154,29 @@ static vlp_status load_state(vlp_trainer *t, const char *folder, int64_t ema_upd
     return vlp_ema_load(t->ema, path->data, ema_updates);
 }
 
+static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char *path) {
+    t->step = vlp_json_int(json, "step", -1);
+    t->cursor = vlp_json_int(json, "cursor", -1);
+    t->rows_before = vlp_json_int(json, "rows", 0);
+    t->now.loss = vlp_json_double(json, "loss", 0);
+    t->seconds_before = vlp_json_double(json, "seconds", 0);
+    t->waited_before = vlp_json_double(json, "waited", 0);
+    const char *folder = vlp_json_string(json, "folder", "");
+    if (t->step < 0 || t->cursor < 0 || strncmp(folder, "state-", 6) != 0 || strchr(folder, '/') ||
+        vlp_json_int(json, "ema_updates", 0) < 0 || !(t->seconds_before >= 0))
+        return VLP_FAIL(VLP_ERR_FORMAT,
+                        "%s: not the state of a run: folder, step, cursor, ema_updates or seconds "
+                        "is missing or impossible",
+                        path);
+    int64_t threads = vlp_json_int(json, "threads", 0);
+    if (threads != vlp_threads_get())
+        vlp_log(VLP_LOG_INFO,
+                "the run had %lld threads, now %d: it goes on equal within rounding, not bit for "
+                "bit",
+                (long long)threads, vlp_threads_get());
+    return VLP_OK;
+}
+
 vlp_status vlp_trainer_load(vlp_trainer *t) {
     vlp_buf path = {0};
     vlp_json *json = NULL;
@@ -141,13 +186,10 @@ vlp_status vlp_trainer_load(vlp_trainer *t) {
         return VLP_OK;
     }
     if (status == VLP_OK) status = vlp_json_load(&json, path.data);
-    if (status == VLP_OK) {
-        t->step = vlp_json_int(json, "step", 0);
-        t->cursor = vlp_json_int(json, "cursor", 0);
-        t->seconds_before = vlp_json_double(json, "seconds", 0);
+    if (status == VLP_OK) status = read_counters(t, json, path.data);
+    if (status == VLP_OK)
         status = load_state(t, vlp_json_string(json, "folder", ""),
                             vlp_json_int(json, "ema_updates", 0), &path);
-    }
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;

@@ -1,4 +1,5 @@
 /* One optimizer step: micro-batches forward and backward, then clip, update, average. */
+#include "train/step.h"
 #include "train/trainer_internal.h"
 
 #include <math.h>
@@ -10,14 +11,17 @@ static void fill_keys(vlp_trainer *t, const vlp_batch *batch) {
     for (int i = 0; i < batch->count; i++) t->keys[i] = (uint64_t)(batch->cursor + i);
 }
 
-static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
+static vlp_pairs pairs_of(vlp_trainer *t, const vlp_batch *batch) {
+    vlp_tokens padded = {.batch = batch->count,
+                         .length = t->recipe.text_length,
+                         .ids = batch->token_ids,
+                         .attention_mask = batch->attention_mask};
+    vlp_tokens tokens;
+    vlp_tokens_trim(&padded, t->ids, t->ids_mask, &tokens);
     return (vlp_pairs){
         .batch = batch->count,
         .pixels = batch->pixels,
-        .tokens = {.batch = batch->count,
-                   .length = t->recipe.text_length,
-                   .ids = batch->token_ids,
-                   .attention_mask = batch->attention_mask},
+        .tokens = tokens,
         .keys = t->keys,
         .image_groups = batch->groups,
         .caption_groups = batch->caption_groups,
@@ -25,50 +29,63 @@ static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
     };
 }
 
-static vlp_tensor *build(vlp_trainer *t, const vlp_pairs *pairs, vlp_tensor **terms) {
-    vlp_encodings e;
-    vlp_encodings_begin(&e, t->tape, t->model, pairs);
-    return vlp_objectives_loss(&t->objectives, &e, terms);
+static vlp_step step_of(vlp_trainer *t) {
+    return (vlp_step){t->tape, t->model, &t->objectives};
 }
 
 vlp_status vlp_trainer_rehearse(vlp_trainer *t) {
-    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
-    vlp_pairs pairs = {.batch = t->recipe.batch,
-                       .tokens = {.batch = t->recipe.batch, .length = t->recipe.text_length}};
-    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
-    VLP_TRY(vlp_tape_plan(t->tape));
-    vlp_tape_set_training(t->tape, true);
-    vlp_tensor *loss = build(t, &pairs, terms);
-    VLP_TRY(vlp_tape_backward(t->tape, loss));
-    t->flops = vlp_tape_flops(t->tape) * (double)t->recipe.accumulate;
-    return vlp_tape_open(t->tape, vlp_tape_bytes(t->tape) / SLACK_SHARE + SLACK);
+    vlp_step step = step_of(t);
+    VLP_TRY(vlp_step_rehearse(&step, t->recipe.batch, t->recipe.text_length, &t->flops));
+    t->flops *= (double)t->recipe.accumulate;
+    return VLP_OK;
 }
 
-static vlp_status not_finite(const vlp_trainer *t, const char *what, const vlp_batch *batch) {
-    enum { SHOWN = 8 };
-    char ids[SHOWN * 24] = "";
-    for (int i = 0; i < batch->count && i < SHOWN; i++)
+/* Of the micro-batch at hand, for messages. */
+static void remember_images(vlp_trainer *t, const vlp_batch *batch) {
+    t->last_images = batch->count;
+    for (int i = 0; i < batch->count && i < VLP_TRAINER_SHOWN; i++)
+        t->last_image_ids[i] = batch->image_ids[i];
+}
+
+/* `what` in words: "the loss itm is not finite". */
+static vlp_status not_finite(const vlp_trainer *t, const char *what) {
+    char ids[VLP_TRAINER_SHOWN * 24] = "";
+    for (int i = 0; i < t->last_images && i < VLP_TRAINER_SHOWN; i++)
         snprintf(ids + strlen(ids), sizeof ids - strlen(ids), "%s%lld", i ? ", " : "",
-                 (long long)batch->image_ids[i]);
-    return VLP_FAIL(
-        VLP_ERR_NUMERIC,
-        "step %lld: the loss %s is not finite; images %s%s of %s; the last checkpoint is "
-        "kept; lower lr or raise warmup and --resume",
-        (long long)t->step + 1, what, ids, batch->count > SHOWN ? ", ..." : "", t->data);
+                 (long long)t->last_image_ids[i]);
+    return VLP_FAIL(VLP_ERR_NUMERIC,
+                    "step %lld: %s; images %s%s of %s; the last checkpoint is kept; lower lr or "
+                    "raise warmup in a new run, perhaps with --init from this one",
+                    (long long)t->step + 1, what, ids,
+                    t->last_images > VLP_TRAINER_SHOWN ? ", ..." : "", t->data);
 }
 
-static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms,
-                                    const vlp_batch *batch) {
+static vlp_status loss_not_finite(const vlp_trainer *t, const char *name) {
+    char what[64];
+    snprintf(what, sizeof what, "the loss %s is not finite", name);
+    return not_finite(t, what);
+}
+
+static vlp_status update(vlp_trainer *t) {
+    char what[256];
+    vlp_status status = vlp_optimizer_step(
+        t->optimizer, t->now.lr, 1.0 / (double)t->recipe.accumulate, NULL, &t->now.grad_norm);
+    if (status != VLP_ERR_NUMERIC) return status;
+    snprintf(what, sizeof what, "%s", vlp_error());
+    return not_finite(t, what);
+}
+
+static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms) {
     double share = 1.0 / (double)t->recipe.accumulate;
     for (int i = 0; i < t->objectives.count; i++) {
         const vlp_objective_kind *kind = t->objectives.items[i].kind;
         double value = (double)vlp_real_data(terms[i])[0];
-        if (!isfinite(value)) return not_finite(t, kind->name, batch);
+        if (!isfinite(value)) return loss_not_finite(t, kind->name);
         t->now.losses[i] += share * value;
         t->now.chance[i] += share * kind->chance(t->objectives.items[i].state);
     }
     double total = (double)vlp_real_data(loss)[0];
-    if (!isfinite(total)) return not_finite(t, "sum", batch);
+    if (!isfinite(total)) return loss_not_finite(t, "sum");
     t->now.loss += share * total;
     return VLP_OK;
 }
@@ -76,11 +93,13 @@ static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor
 static vlp_status micro_batch(vlp_trainer *t, int64_t number, const vlp_batch *batch) {
     vlp_tensor *terms[VLP_MAX_OBJECTIVES];
     fill_keys(t, batch);
+    remember_images(t, batch);
     vlp_pairs pairs = pairs_of(t, batch);
     vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, (uint64_t)number);
-    vlp_tensor *loss = build(t, &pairs, terms);
+    vlp_step step = step_of(t);
+    vlp_tensor *loss = vlp_step_loss(&step, &pairs, terms);
     VLP_TRY(vlp_tape_status(t->tape));
-    VLP_TRY(accumulate_losses(t, loss, terms, batch));
+    VLP_TRY(accumulate_losses(t, loss, terms));
     return vlp_tape_backward(t->tape, loss);
 }
 
@@ -119,8 +138,7 @@ vlp_status vlp_trainer_step(vlp_trainer *t) {
     for (int i = 0; i < t->objectives.count; i++) t->now.losses[i] = t->now.chance[i] = 0;
     t->now.lr = learning_rate(t);
     VLP_TRY(gradients(t));
-    VLP_TRY(vlp_optimizer_step(t->optimizer, t->now.lr, 1.0 / (double)t->recipe.accumulate, NULL,
-                               &t->now.grad_norm));
+    VLP_TRY(update(t));
     if (t->ema) vlp_ema_update(t->ema);
     double seconds = vlp_clock() - began;
     t->step++;

@@ -25,8 +25,9 @@ run() {
     [ "$got" -eq "$want" ] || fail "vlp $*: exit code $got, not $want"
 }
 
-# Text that out or err must hold, or must not; the number of lines of out.
+# Text that out or err must hold, or must not; a pattern of a line; the number of lines of out.
 says() { grep -qF -- "$1" out || fail "no \"$1\" in the output"; }
+matches() { grep -q -e "$1" out || fail "no line like \"$1\" in the output"; }
 complains() { grep -qF -- "$1" err || fail "no \"$1\" on stderr"; }
 silent_about() { ! grep -qF -- "$1" out || fail "\"$1\" in the output"; }
 lines() { [ "$(wc -l <out)" -eq "$1" ] || fail "$(wc -l <out) lines, not $1"; }
