@@ -13,8 +13,9 @@ run 0 search pairs.db "a red square"
 lines 10
 run 0 search pairs.db --image pictures/004.png --top 3 --json
 lines 3
-sed -n 1p out | grep -q '^{"rank":1,"score":1.0,"path":"[^"]*/pictures/004.png","caption":"a black square","id":5,"z":' ||
-    grep -q '^{"rank":1,"score":0.999[0-9]*,"path":"[^"]*/pictures/004.png"' out || fail "finds itself"
+sed -n 1p out | sed 's/"score":0.9999[0-9]*/"score":1.0/' |
+    grep -q '^{"rank":1,"score":1.0,"path":"[^"]*/pictures/004.png","caption":"a black square","id":5,"z":' ||
+    fail "finds itself"
 
 # filters apply before the search: as many hits as asked for
 run 0 search pairs.db "a red square" --where "split=test" --top 7 -0
