@@ -1,7 +1,7 @@
 /* CLIP (Radford et al., 2021): an image tower and a text tower without fusion, projected into one
  * space, compared by cosine.
  *
- *     vlp_clip_config_hf(&config, json, where);   sizes from the users' config.json
+ *     vlp_clip_config_read(&config, json, where); sizes from the users' config.json
  *     vlp_clip_declare(&clip, params, &config);
  *     vlp_params_allocate(params, true);
  *     vlp_clip_names(&map, file);                 and the users' tensor names
@@ -33,12 +33,13 @@ typedef struct {
     vlp_tensor *logit_scale;                     /* scalar */
 } vlp_clip;
 
-/* config.json of Hugging Face's CLIPModel: text_config, vision_config, projection_dim. `where` is
- * the file. VLP_ERR_UNSUPPORTED for an unknown activation; the message lists the known ones. */
-vlp_status vlp_clip_config_hf(vlp_clip_config *out, const vlp_json *json, const char *where);
+/* Either config.json of Hugging Face's CLIPModel (text_config, vision_config, projection_dim), or
+ * the constructor's keys of OpenAI's CLIP (told by "embed_dim"). `where` is the file.
+ * VLP_ERR_UNSUPPORTED for an unknown activation; the message lists the known ones. */
+vlp_status vlp_clip_config_read(vlp_clip_config *out, const vlp_json *json, const char *where);
 
 /* Adds the tables that read `file` into a CLIP declared without a prefix. Known are Hugging Face's
- * names; otherwise VLP_ERR_UNSUPPORTED. */
+ * and OpenAI's names; otherwise VLP_ERR_UNSUPPORTED. */
 vlp_status vlp_clip_names(vlp_name_map *map, const vlp_safetensors *file);
 
 vlp_status vlp_clip_declare(vlp_clip *clip, vlp_params *params, const vlp_clip_config *config);

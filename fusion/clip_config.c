@@ -3,6 +3,8 @@
 #include "core/options.h"
 #include "fusion/clip.h"
 
+#include <math.h>
+
 #define INT(key, member, least, most, fallback)                                                    \
     {                                                                                              \
         (key), VLP_OPTION_INT, offsetof(vlp_clip_config, member), (least), (most), (fallback), "", \
@@ -16,7 +18,7 @@
 
 enum { MOST_WIDTH = 65536 };
 
-static const vlp_option rows[] = {
+static const vlp_option hf_rows[] = {
     INT("vision_config.image_size", vision.image_height, 1, 65536, "224"),
     INT("vision_config.num_channels", vision.channels, 1, 64, "3"),
     INT("vision_config.patch_size", vision.patch, 1, 65536, "32"),
@@ -38,16 +40,57 @@ static const vlp_option rows[] = {
     REAL("logit_scale_init_value", logit_scale_init, -20, 20, "2.6592"),
 };
 
-static const vlp_options table = {rows, VLP_COUNT(rows)};
+static const vlp_option openai_rows[] = {
+    INT("embed_dim", embedding, 1, MOST_WIDTH, "512"),
+    INT("image_resolution", vision.image_height, 1, 65536, "224"),
+    INT("vision_layers", vision.depth, 0, VLP_MAX_DEPTH, "12"),
+    INT("vision_width", vision.width, 1, MOST_WIDTH, "768"),
+    INT("vision_patch_size", vision.patch, 1, 65536, "32"),
+    INT("vision_heads", vision.heads, 0, 1024, "0"),
+    INT("context_length", text.positions, 1, 1000000, "77"),
+    INT("vocab_size", text.vocab, 1, 10000000, "49408"),
+    INT("transformer_width", text.width, 1, MOST_WIDTH, "512"),
+    INT("transformer_heads", text.heads, 0, 1024, "0"),
+    INT("transformer_layers", text.depth, 0, VLP_MAX_DEPTH, "12"),
+};
 
-vlp_status vlp_clip_config_hf(vlp_clip_config *out, const vlp_json *json, const char *where) {
-    *out = (vlp_clip_config){0};
-    vlp_options_defaults(table, out);
-    VLP_TRY(vlp_options_pick(table, out, json, where));
-    VLP_TRY(vlp_act_read(&out->vision.act, json, "vision_config.hidden_act", VLP_ACT_QUICK_GELU,
-                         where));
+static const vlp_options hf = {hf_rows, VLP_COUNT(hf_rows)};
+static const vlp_options openai = {openai_rows, VLP_COUNT(openai_rows)};
+
+static vlp_status read_hf(vlp_clip_config *c, const vlp_json *json, const char *where) {
+    vlp_options_defaults(hf, c);
+    VLP_TRY(vlp_options_pick(hf, c, json, where));
     VLP_TRY(
-        vlp_act_read(&out->text.act, json, "text_config.hidden_act", VLP_ACT_QUICK_GELU, where));
+        vlp_act_read(&c->vision.act, json, "vision_config.hidden_act", VLP_ACT_QUICK_GELU, where));
+    return vlp_act_read(&c->text.act, json, "text_config.hidden_act", VLP_ACT_QUICK_GELU, where);
+}
+
+/* Heads are 64 wide unless the file says how many there are. */
+static int64_t heads_of(int64_t heads, int64_t width) {
+    return heads > 0 ? heads : width < 64 ? 1 : width / 64;
+}
+
+static vlp_status read_openai(vlp_clip_config *c, const vlp_json *json, const char *where) {
+    vlp_options_defaults(openai, c);
+    VLP_TRY(vlp_options_pick(openai, c, json, where));
+    c->vision.channels = 3;
+    c->vision.heads = heads_of(c->vision.heads, c->vision.width);
+    c->text.heads = heads_of(c->text.heads, c->text.width);
+    c->vision.mlp_width = 4 * c->vision.width;
+    c->text.mlp_width = 4 * c->text.width;
+    c->vision.act = c->text.act = VLP_ACT_QUICK_GELU;
+    c->vision.eps = c->text.eps = 1e-5;
+    c->logit_scale_init = log(1 / 0.07);
+    return VLP_OK;
+}
+
+vlp_status vlp_clip_config_read(vlp_clip_config *out, const vlp_json *json, const char *where) {
+    *out = (vlp_clip_config){0};
+    bool is_openai = vlp_json_key(json, "embed_dim") && !vlp_json_key(json, "vision_config");
+    if (vlp_json_key(json, "vision_cfg"))
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED, "%s: open_clip configurations cannot be read yet",
+                        where);
+    VLP_TRY((is_openai ? read_openai : read_hf)(out, json, where));
     out->vision.image_width = out->vision.image_height;
     out->vision.input_norm = true;
     return VLP_OK;

@@ -29,15 +29,59 @@ static const vlp_name_row hf[] = {
     {.theirs = "logit_scale", .ours = "logit_scale"},
 };
 
+static const vlp_name_row openai_blocks[] = {
+    VLP_NAME_LAYER("transformer.resblocks.{}.ln_1", "blocks.{}.norm1"),
+    {.theirs = "transformer.resblocks.{}.attn.in_proj_weight", .ours = "blocks.{}.attn.qkv.weight"},
+    {.theirs = "transformer.resblocks.{}.attn.in_proj_bias", .ours = "blocks.{}.attn.qkv.bias"},
+    VLP_NAME_LAYER("transformer.resblocks.{}.attn.out_proj", "blocks.{}.attn.proj"),
+    VLP_NAME_LAYER("transformer.resblocks.{}.ln_2", "blocks.{}.norm2"),
+    VLP_NAME_LAYER("transformer.resblocks.{}.mlp.c_fc", "blocks.{}.mlp.fc1"),
+    VLP_NAME_LAYER("transformer.resblocks.{}.mlp.c_proj", "blocks.{}.mlp.fc2"),
+};
+
+static const vlp_name_row openai[] = {
+    {.theirs = "visual.class_embedding", .ours = "vision.class_token"},
+    {.theirs = "visual.positional_embedding", .ours = "vision.positions"},
+    VLP_NAME_LAYER("visual.conv1", "vision.patch_embed"),
+    VLP_NAME_LAYER("visual.ln_pre", "vision.input_norm"),
+    VLP_NAME_LAYER("visual.ln_post", "vision.norm"),
+    {.theirs = "visual.proj", .ours = "image_projection.weight", .transpose = true},
+    {.theirs = "token_embedding.weight", .ours = "text.words"},
+    {.theirs = "positional_embedding", .ours = "text.positions"},
+    VLP_NAME_LAYER("ln_final", "text.norm"),
+    {.theirs = "text_projection", .ours = "text_projection.weight", .transpose = true},
+    {.theirs = "logit_scale", .ours = "logit_scale"},
+    {.theirs = "input_resolution"}, /* the released archives say their sizes */
+    {.theirs = "context_length"},
+    {.theirs = "vocab_size"},
+};
+
+/* The first whose mark is in the file. */
+static const struct {
+    const char *mark;
+    const vlp_name_row *rows, *blocks;
+    size_t row_count, block_count;
+    const char *vision, *text; /* what stands before the blocks of either tower */
+} variants[] = {
+    {"vision_model.embeddings.class_embedding", hf, hf_blocks, VLP_COUNT(hf), VLP_COUNT(hf_blocks),
+     "vision_model.", "text_model."},
+    {"visual.class_embedding", openai, openai_blocks, VLP_COUNT(openai), VLP_COUNT(openai_blocks),
+     "visual.", ""},
+};
+
 vlp_status vlp_clip_names(vlp_name_map *map, const vlp_safetensors *file) {
-    if (!vlp_safetensors_find(file, "vision_model.embeddings.class_embedding"))
-        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
-                        "%s: no \"vision_model.embeddings.class_embedding\": not a CLIP whose "
-                        "names are known",
-                        vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file
-                                                    : "checkpoint");
-    vlp_name_map_add(map, hf, VLP_COUNT(hf), "", "");
-    vlp_name_map_add(map, hf_blocks, VLP_COUNT(hf_blocks), "vision_model.", "vision.");
-    vlp_name_map_add(map, hf_blocks, VLP_COUNT(hf_blocks), "text_model.", "text.");
-    return VLP_OK;
+    for (size_t i = 0; i < VLP_COUNT(variants); i++) {
+        if (!vlp_safetensors_find(file, variants[i].mark)) continue;
+        vlp_name_map_add(map, variants[i].rows, variants[i].row_count, "", "");
+        vlp_name_map_add(map, variants[i].blocks, variants[i].block_count, variants[i].vision,
+                         "vision.");
+        vlp_name_map_add(map, variants[i].blocks, variants[i].block_count, variants[i].text,
+                         "text.");
+        return VLP_OK;
+    }
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: neither \"%s\" (Hugging Face) nor \"%s\" (OpenAI): not a CLIP whose "
+                    "names are known",
+                    vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file : "checkpoint",
+                    variants[0].mark, variants[1].mark);
 }

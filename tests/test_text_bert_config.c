@@ -54,6 +54,7 @@ static void test_text_bert_config__what_cannot_be_read_is_named(void **state) {
     assert_refused("{\"is_decoder\": true}", "is_decoder is true");
     assert_refused("{\"hidden_act\": \"mish\"}", "known are gelu");
     assert_refused("{\"pad_token_id\": 30522}", "pad_token_id 30522, but vocab_size is 30522");
+    assert_refused("{\"pad_token_id\": 1e30}", "must be a whole number or null");
     assert_refused("{\"num_hidden_layers\": 1000}", "num_hidden_layers");
 }
 

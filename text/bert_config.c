@@ -44,6 +44,9 @@ static vlp_status check_kind(const vlp_json *json, const char *where) {
 /* null stands for a table without a padding row. */
 static vlp_status read_pad_id(vlp_bert_config *c, const vlp_json *json, const char *where) {
     const vlp_json *value = vlp_json_key(json, "pad_token_id");
+    if (value && !vlp_json_is_null(value) && !vlp_json_is_integer(value))
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s: \"pad_token_id\" must be a whole number or null",
+                        where);
     int64_t id = !value ? 0 : vlp_json_is_null(value) ? -1 : vlp_json_as_int(value);
     if (id < -1 || id >= c->vocab)
         return VLP_FAIL(VLP_ERR_FORMAT, "%s: pad_token_id %lld, but vocab_size is %lld", where,

@@ -32,6 +32,7 @@ static const vlp_name_row heads[] = {
     {.theirs = "cls.predictions.decoder.weight", .ours = "words"},
     VLP_NAME_LAYER("cls.seq_relationship", "nsp"),
     VLP_NAME_LAYER("classifier", "classifier"),
+    VLP_NAME_LAYER("qa_outputs", "answer"),
 };
 
 static const char *const prefixes[] = {"bert.",         "",       "text_encoder.bert.",

@@ -60,10 +60,9 @@ static vlp_status read_size(const vlp_json *json, const char *key, int64_t *heig
         h = vlp_json_at(value, 0);
         w = vlp_json_at(value, 1);
     }
-    *height = vlp_json_as_int(h);
-    *width = vlp_json_as_int(w);
-    if (vlp_json_is_integer(h) && vlp_json_is_integer(w) && *height >= 1 && *width >= 1 &&
-        *height <= MOST_PIXELS && *width <= MOST_PIXELS)
+    *height = vlp_json_is_integer(h) ? vlp_json_as_int(h) : 0;
+    *width = vlp_json_is_integer(w) ? vlp_json_as_int(w) : 0;
+    if (*height >= 1 && *width >= 1 && *height <= MOST_PIXELS && *width <= MOST_PIXELS)
         return VLP_OK;
     return VLP_FAIL(VLP_ERR_FORMAT,
                     "%s: \"%s\" must be a whole number or [height, width], 1 to %d pixels", where,

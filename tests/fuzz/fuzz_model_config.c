@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (vlp_bert_config_read(&bert, json, "config.json") == VLP_OK)
         VLP_ASSERT(bert.vocab > 0 && bert.width > 0 && bert.heads > 0 && bert.pad_id < bert.vocab,
                    "a BERT without sizes");
-    if (vlp_clip_config_hf(&clip, json, "config.json") == VLP_OK)
+    if (vlp_clip_config_read(&clip, json, "config.json") == VLP_OK)
         VLP_ASSERT(clip.embedding > 0 && clip.text.vocab > 0 && clip.vision.patch > 0,
                    "a CLIP without sizes");
     vlp_json_free(json);

@@ -1,10 +1,11 @@
-/* "CLIP (HF)": both towers, the logits and the contrastive loss. */
+/* "CLIP (HF)" and "CLIP (openai names)": both towers, the logits and the contrastive loss. */
 #include "fusion/clip.h"
 #include "parity/model.h"
 #include "parity/runners.h"
 
 typedef struct {
     vlp_clip clip;
+    const char *image; /* the case's name for the pixels */
     const vlp_real *pixels;
     vlp_tokens tokens;
     vlp_tensor *logits; /* of the last pass */
@@ -15,27 +16,32 @@ static const double norm_eps = 1e-12;
 
 static vlp_status declare(parity_model *m, clip_run *r) {
     vlp_clip_config config;
-    VLP_TRY(vlp_clip_config_hf(&config, m->c->config, "config.json"));
+    VLP_TRY(vlp_clip_config_read(&config, m->c->config, "config.json"));
     VLP_TRY(vlp_clip_names(&m->map, m->c->model));
     return vlp_clip_declare(&r->clip, m->params, &config);
 }
 
 static vlp_status read_inputs(parity_model *m, clip_run *r) {
-    VLP_TRY(parity_model_reals(m, "pixel_values", &r->pixels));
-    VLP_TRY(parity_model_dim(m, "input_ids", 0, &r->tokens.batch));
-    VLP_TRY(parity_model_dim(m, "input_ids", 1, &r->tokens.length));
-    VLP_TRY(parity_model_ids(m, "input_ids", false, &r->tokens.ids));
+    bool hf = parity_has_input(m->c, "input_ids");
+    const char *ids = hf ? "input_ids" : "text";
+    r->image = hf ? "pixel_values" : "image";
+    VLP_TRY(parity_model_reals(m, r->image, &r->pixels));
+    VLP_TRY(parity_model_dim(m, ids, 0, &r->tokens.batch));
+    VLP_TRY(parity_model_dim(m, ids, 1, &r->tokens.length));
+    VLP_TRY(parity_model_ids(m, ids, false, &r->tokens.ids));
     return parity_model_mask(m, "attention_mask", true, &r->tokens.attention_mask);
 }
 
 static vlp_tensor *build_image(parity_model *m, clip_run *r) {
-    vlp_tensor *pixels = parity_graph_input(m, "pixel_values", r->pixels);
+    vlp_tensor *pixels = parity_graph_input(m, r->image, r->pixels);
     vlp_tensor *x = vlp_clip_image_tokens(m->tape, &r->clip, pixels, r->image_stream);
     vlp_tensor *pooled = vlp_clip_image_pooled(m->tape, &r->clip, x);
     parity_hidden(m, r->image_stream, r->clip.config.vision.depth, 0, "vision_hidden_states/%d");
     parity_output(m, x, "vision_model/last_hidden_state");
     parity_output(m, pooled, "vision_model/pooler_output");
-    x = vlp_l2_normalize(m->tape, vlp_clip_project_image(m->tape, &r->clip, pooled), norm_eps);
+    x = vlp_clip_project_image(m->tape, &r->clip, pooled);
+    parity_output(m, x, "image_features");
+    x = vlp_l2_normalize(m->tape, x, norm_eps);
     parity_output(m, x, "image_embeds");
     return x;
 }
@@ -46,7 +52,9 @@ static vlp_tensor *build_text(parity_model *m, clip_run *r) {
     parity_hidden(m, r->text_stream, r->clip.config.text.depth, 0, "text_hidden_states/%d");
     parity_output(m, x, "text_model/last_hidden_state");
     parity_output(m, pooled, "text_model/pooler_output");
-    x = vlp_l2_normalize(m->tape, vlp_clip_project_text(m->tape, &r->clip, pooled), norm_eps);
+    x = vlp_clip_project_text(m->tape, &r->clip, pooled);
+    parity_output(m, x, "text_features");
+    x = vlp_l2_normalize(m->tape, x, norm_eps);
     parity_output(m, x, "text_embeds");
     return x;
 }
