@@ -87,13 +87,21 @@ static int take_flag(const cli_command *command, cli_args *args, int argc, char 
     return EXIT_DONE;
 }
 
+/* "-red" where such are texts; "-k", "-k3" and "--top" are options all the same. */
+static bool is_dashed_text(const cli_command *command, const char *text) {
+    if (!command->dashed_texts || text[1] == '-' || !text[2]) return false;
+    const cli_flag *flag = find_flag(command->flags, text, 0, text[1]);
+    return !flag || !flag->value || text[2 + strspn(text + 2, "0123456789")] != '\0';
+}
+
 static int parse(const cli_command *command, cli_args *args, int argc, char **argv) {
     bool options = true;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
+        bool option = text[0] == '-' && text[1] && !is_dashed_text(command, text);
         if (options && strcmp(text, "--") == 0) {
             options = false;
-        } else if (options && text[0] == '-' && text[1]) {
+        } else if (options && option) {
             int code = take_flag(command, args, argc, argv, &i);
             if (code != EXIT_DONE) return code;
         } else {

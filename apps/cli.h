@@ -39,6 +39,7 @@ typedef struct {
     const char *details;   /* a paragraph, or NULL */
     const char *examples;  /* real command lines, one a line */
     const cli_flag *flags; /* ends with name NULL; the common ones are added */
+    bool dashed_texts;     /* "-red" is a text, not an option: one dash and more than one letter */
     int (*run)(const cli_args *args);
 } cli_command;
 

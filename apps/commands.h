@@ -5,8 +5,17 @@
 #include "apps/cli.h"
 
 #define VLP_COMMANDS(ROW)                                                                          \
+    ROW(bench)                                                                                     \
+    ROW(classify)                                                                                  \
+    ROW(doctor)                                                                                    \
+    ROW(embed)                                                                                     \
+    ROW(eval)                                                                                      \
     ROW(index)                                                                                     \
-    ROW(pretrain)
+    ROW(info)                                                                                      \
+    ROW(pretrain)                                                                                  \
+    ROW(search)                                                                                    \
+    ROW(stats)                                                                                     \
+    ROW(tokenizer)
 
 #define VLP_DECLARE_COMMAND(name) extern const cli_command cmd_##name;
 VLP_COMMANDS(VLP_DECLARE_COMMAND)

@@ -3,6 +3,7 @@
 
 #include "core/gemm.h"
 #include "core/suggest.h"
+#include "core/threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +25,10 @@ static void help(void) {
 }
 
 int main(int argc, char **argv) {
+    vlp_threads_settle(argv);
     vlp_status status = vlp_gemm_cure(argc, argv);
-    if (status != VLP_OK) return cli_fail(status);
+    bool diagnosing = argc > 1 && strcmp(argv[1], "doctor") == 0; /* says itself what is wrong */
+    if (status != VLP_OK && !diagnosing) return cli_fail(status);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         help();

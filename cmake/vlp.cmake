@@ -17,6 +17,12 @@ if(VLP_FUZZ)
   target_compile_options(vlp_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# vlp_package(PREFIX NAME): an outside library by pkg-config, also named in the installed vlp.pc.
+macro(vlp_package prefix name)
+  pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${name})
+  list(APPEND VLP_PACKAGES ${name})
+endmacro()
+
 # vlp_folder(NAME OUTSIDE_LIBRARIES...): every .c file of the folder is the library vlp_NAME.
 function(vlp_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)

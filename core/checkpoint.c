@@ -26,8 +26,9 @@ static bool match(const char *pattern, const char *name, char digits[8][16]) {
     return *name == '\0';
 }
 
-static void fill_in(const char *pattern, char digits[8][16], char out[VLP_NAME_BYTES]) {
-    size_t at = 0;
+static void fill_in(const char *prefix, const char *pattern, char digits[8][16],
+                    char out[VLP_NAME_BYTES]) {
+    size_t at = (size_t)snprintf(out, VLP_NAME_BYTES, "%s", prefix);
     int hole = 0;
     while (*pattern && at + 16 < VLP_NAME_BYTES) {
         if (pattern[0] != '{') {
@@ -40,16 +41,60 @@ static void fill_in(const char *pattern, char digits[8][16], char out[VLP_NAME_B
     out[at] = '\0';
 }
 
-const vlp_name_row *vlp_name_find(vlp_name_map map, const char *theirs, char ours[VLP_NAME_BYTES]) {
-    if (map.count == 0) {
+void vlp_name_map_add(vlp_name_map *map, const vlp_name_row *rows, size_t count, const char *theirs,
+                      const char *ours) {
+    VLP_ASSERT(map->count < VLP_NAME_TABLES, "a name map of more than %d tables", VLP_NAME_TABLES);
+    map->tables[map->count].rows = rows;
+    map->tables[map->count].count = count;
+    map->tables[map->count].theirs = theirs;
+    map->tables[map->count++].ours = ours;
+}
+
+/* The other side's name for `name`, or NULL when the row does not fit. */
+static bool translate(const char *from_prefix, const char *from, const char *to_prefix,
+                      const char *to, const char *name, char out[VLP_NAME_BYTES]) {
+    char digits[8][16];
+    size_t n = strlen(from_prefix);
+    if (strncmp(name, from_prefix, n) != 0 || !match(from, name + n, digits)) return false;
+    if (to) fill_in(to_prefix, to, digits, out);
+    return true;
+}
+
+const vlp_name_row *vlp_name_find(const vlp_name_map *map, const char *theirs,
+                                  char ours[VLP_NAME_BYTES]) {
+    if (map->count == 0) {
         snprintf(ours, VLP_NAME_BYTES, "%s", theirs);
         return &identity;
     }
-    for (size_t i = 0; i < map.count; i++) {
-        char digits[8][16];
-        if (!match(map.rows[i].theirs, theirs, digits)) continue;
-        if (map.rows[i].ours) fill_in(map.rows[i].ours, digits, ours);
-        return &map.rows[i];
+    for (int t = 0; t < map->count; t++)
+        for (size_t i = 0; i < map->tables[t].count; i++) {
+            const vlp_name_row *row = &map->tables[t].rows[i];
+            if (translate(map->tables[t].theirs, row->theirs, map->tables[t].ours, row->ours,
+                          theirs, ours))
+                return row;
+        }
+    return NULL;
+}
+
+/* The first name of theirs that would fill `ours`; ours itself when there is none. */
+static const char *name_of_theirs(const vlp_name_map *map, const char *ours,
+                                  char theirs[VLP_NAME_BYTES]) {
+    for (int t = 0; t < map->count; t++)
+        for (size_t i = 0; i < map->tables[t].count; i++) {
+            const vlp_name_row *row = &map->tables[t].rows[i];
+            if (row->ours && translate(map->tables[t].ours, row->ours, map->tables[t].theirs,
+                                       row->theirs, ours, theirs))
+                return theirs;
+        }
+    return ours;
+}
+
+const char *vlp_name_prefix(const vlp_safetensors *file, const char *const *prefixes,
+                            const char *name) {
+    char full[VLP_NAME_BYTES];
+    for (; *prefixes; prefixes++) {
+        snprintf(full, sizeof full, "%s%s", *prefixes, name);
+        if (vlp_safetensors_find(file, full)) return *prefixes;
     }
     return NULL;
 }
@@ -107,9 +152,10 @@ static vlp_status mis_shaped(const vlp_tensor *ours, const vlp_name_row *row,
 typedef struct {
     vlp_params *params;
     const vlp_safetensors *file;
-    vlp_name_map map;
-    int *parts_left; /* per parameter; -1 = no tensor seen */
-    vlp_real *scratch;
+    const vlp_name_map *map;
+    unsigned *missing; /* per parameter: bit k = part k has not been seen */
+    bool *seen;        /* per parameter: some tensor of it has */
+    vlp_real *scratch, *other;
 } loader;
 
 static int index_of(const vlp_params *params, const char *name) {
@@ -134,37 +180,53 @@ static bool starts_with(const char *name, const char *prefix) {
     return prefix && strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* A second tensor for what is filled already: they are tied here, so they must agree. */
+static vlp_status check_tied(const loader *l, const vlp_name_row *row, const vlp_param *param,
+                             const vlp_safetensor *t) {
+    vlp_name_copy(row, &param->tensor, param->tensor.data, l->other, true);
+    if (memcmp(l->scratch, l->other, (size_t)t->numel * sizeof *l->other) == 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: \"%s\" differs from the other tensor for \"%s\"; here they are tied",
+                    t->file, t->name, param->name);
+}
+
+static vlp_status fill(loader *l, const vlp_name_row *row, int i, const vlp_safetensor *t) {
+    vlp_param *param = l->params->items[i];
+    if (!shapes_agree(row, &param->tensor, t)) return mis_shaped(&param->tensor, row, t);
+    VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
+    if (!l->seen[i]) l->missing[i] = row->parts ? (1u << row->parts) - 1 : 1;
+    l->seen[i] = true;
+    unsigned bit = 1u << row->part;
+    if (!(l->missing[i] & bit)) return check_tied(l, row, param, t);
+    l->missing[i] &= ~bit;
+    vlp_name_copy(row, &param->tensor, param->tensor.data, l->scratch, false);
+    return VLP_OK;
+}
+
 static vlp_status load_one(loader *l, const vlp_safetensor *t, const char *optional) {
     char ours[VLP_NAME_BYTES];
     const vlp_name_row *row = vlp_name_find(l->map, t->name, ours);
     if (row && row != &identity && !row->ours) return VLP_OK;
     int i = row ? index_of(l->params, ours) : -1;
-    if (i < 0) {
-        if (starts_with(t->name, optional)) return VLP_OK;
-        return unexpected(l->params, t);
-    }
-    vlp_tensor *tensor = &l->params->items[i]->tensor;
-    if (!shapes_agree(row, tensor, t)) return mis_shaped(tensor, row, t);
-    VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
-    vlp_name_copy(row, tensor, tensor->data, l->scratch, false);
-    if (l->parts_left[i] < 0) l->parts_left[i] = row->parts ? row->parts : 1;
-    l->parts_left[i]--;
-    return VLP_OK;
+    if (i >= 0) return fill(l, row, i, t);
+    return starts_with(row ? ours : t->name, optional) ? VLP_OK : unexpected(l->params, t);
 }
 
-static vlp_status missing(const loader *l, const char *name) {
+static vlp_status missing(const loader *l, int i) {
+    char theirs[VLP_NAME_BYTES];
+    const char *ours = l->params->items[i]->name, *name = name_of_theirs(l->map, ours, theirs);
     const vlp_safetensor *t;
     vlp_status status = vlp_safetensors_get(l->file, name, &t);
     if (status != VLP_OK) return status;
-    return VLP_FAIL(VLP_ERR_FORMAT, "%s: parameter \"%s\" is incomplete", t->file, name);
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s: parameter \"%s\" is incomplete", t->file, ours);
 }
 
 static vlp_status load_all(loader *l, const char *optional) {
     for (size_t i = 0; i < vlp_safetensors_count(l->file); i++)
         VLP_TRY(load_one(l, vlp_safetensors_at(l->file, i), optional));
     for (int i = 0; i < l->params->count; i++)
-        if (l->parts_left[i] != 0 && !starts_with(l->params->items[i]->name, optional))
-            return missing(l, l->params->items[i]->name);
+        if ((!l->seen[i] || l->missing[i]) && !starts_with(l->params->items[i]->name, optional))
+            return missing(l, i);
     return VLP_OK;
 }
 
@@ -175,12 +237,20 @@ vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_
         int64_t n = vlp_numel(&params->items[i]->tensor);
         if (n > largest) largest = n;
     }
-    loader l = {params, file, map, vlp_alloc((size_t)params->count * sizeof(int)),
-                vlp_alloc((size_t)largest * sizeof(vlp_real))};
-    for (int i = 0; l.parts_left && i < params->count; i++) l.parts_left[i] = -1;
-    vlp_status status = l.parts_left && l.scratch ? load_all(&l, optional) : VLP_ERR_MEMORY;
-    vlp_free(l.parts_left);
+    size_t count = (size_t)params->count, bytes = (size_t)largest * sizeof(vlp_real);
+    loader l = {params,
+                file,
+                &map,
+                vlp_alloc_zero(count, sizeof *l.missing),
+                vlp_alloc_zero(count, sizeof *l.seen),
+                vlp_alloc(bytes),
+                vlp_alloc(bytes)};
+    vlp_status status =
+        l.missing && l.seen && l.scratch && l.other ? load_all(&l, optional) : VLP_ERR_MEMORY;
+    vlp_free(l.missing);
+    vlp_free(l.seen);
     vlp_free(l.scratch);
+    vlp_free(l.other);
     return status;
 }
 

@@ -14,20 +14,43 @@ typedef struct {
     bool transpose;  /* theirs is [I, O] where ours is [O, I] */
 } vlp_name_row;
 
+/* Rows for a layer's weight and bias, whole or as part k of n. */
+#define VLP_NAME_LAYER(theirs, ours) VLP_NAME_PART(theirs, ours, 0, 0)
+#define VLP_NAME_PART(theirs, ours, k, n)                                                          \
+    {theirs ".weight", ours ".weight", (k), (n), false}, {                                         \
+        theirs ".bias", ours ".bias", (k), (n), false                                              \
+    }
+
+/* Tables of rows, each with what stands in front of its names on either side: "bert." and "text."
+ * The first row that fits counts. Without tables the names are ours. */
+enum { VLP_NAME_BYTES = 256, VLP_NAME_TABLES = 8 };
+
 typedef struct {
-    const vlp_name_row *rows;
-    size_t count;
+    struct {
+        const vlp_name_row *rows;
+        size_t count;
+        const char *theirs, *ours; /* prefixes, borrowed */
+    } tables[VLP_NAME_TABLES];
+    int count;
 } vlp_name_map;
 
-enum { VLP_NAME_BYTES = 256 };
+void vlp_name_map_add(vlp_name_map *map, const vlp_name_row *rows, size_t count, const char *theirs,
+                      const char *ours);
 
 /* The row for a name of theirs and our name for it; NULL when no row fits. */
-const vlp_name_row *vlp_name_find(vlp_name_map map, const char *theirs, char ours[VLP_NAME_BYTES]);
+const vlp_name_row *vlp_name_find(const vlp_name_map *map, const char *theirs,
+                                  char ours[VLP_NAME_BYTES]);
+
+/* The first of the prefixes (NULL-terminated) for which the file has prefix + name; NULL if none.
+ * It tells the variants of a family apart: "vit.embeddings.cls_token", "embeddings.cls_token". */
+const char *vlp_name_prefix(const vlp_safetensors *file, const char *const *prefixes,
+                            const char *name);
 
 /* Fills every parameter. With an empty map the names are ours. A missing or mis-shaped tensor is an
  * error that names the file, the tensor and the nearest known name; tensors that nothing wants are
  * an error too. Names (ours) that start with `optional` may be missing or left over (NULL = none).
- * Shapes must agree up to axes of length 1 and to the flattening of trailing axes. */
+ * Shapes must agree up to axes of length 1 and to the flattening of trailing axes. Several tensors
+ * may be one parameter of ours (tied weights stored twice): they must be equal. */
 vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_name_map map,
                            const char *optional);
 

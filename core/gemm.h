@@ -35,7 +35,8 @@ void vlp_gemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t k, vlp_real
  * stay. Never overrides an OPENBLAS_CORETYPE that the user has set. Afterwards runs
  * vlp_gemm_selftest and, where the chosen kernels compute wrongly, retreats to a safe core type by
  * one more execution. VLP_ERR_NUMERIC: even that computes wrongly (or the user's own choice does);
- * the message says so. Call it first in main: before any thread starts and any file is opened. */
+ * the message says so. Call it first in main: before any thread starts and any file is opened. With
+ * VLP_GEMM_CURE=off in the environment the kernels stay as the library or the user chose them. */
 vlp_status vlp_gemm_cure(int argc, char **argv);
 
 /* The rule of the cure: the core type to ask for on this CPU instead of `core`, NULL = none. */
@@ -49,6 +50,7 @@ typedef struct {
     char before[32];  /* the core type that the library chose by itself */
     char core[32];    /* the core type in use */
     const char *by;   /* who chose: "library", "user", "vlp", "vlp (safe fallback)" */
+    bool wrong;       /* vlp_gemm_cure found that they compute wrongly, and had no others */
 } vlp_gemm_about;
 vlp_gemm_about vlp_gemm_info(void);
 

@@ -13,7 +13,7 @@
 /* How the process that executes itself tells its successor: "step:core type before". */
 #define GUARD "VLP_GEMM_CURE"
 
-enum { STEP_NONE, STEP_FASTER, STEP_SAFE };
+enum { STEP_NONE, STEP_FASTER, STEP_SAFE, STEP_OFF };
 
 static vlp_gemm_about about = {.by = "library"};
 
@@ -71,6 +71,7 @@ static void execute_again(char **argv, int step, const char *core) {
 static int read_guard(void) {
     const char *guard = getenv(GUARD);
     if (!guard) return STEP_NONE;
+    if (strcmp(guard, "off") == 0) return STEP_OFF;
     int step = guard[0] == '0' + STEP_SAFE ? STEP_SAFE : STEP_FASTER;
     const char *colon = strchr(guard, ':');
     if (colon) snprintf(about.before, sizeof about.before, "%s", colon + 1);
@@ -112,15 +113,16 @@ vlp_status vlp_gemm_cure(int argc, char **argv) {
     done = true;
     int step = read_guard();
     fill_about();
-    bool users = step == STEP_NONE && getenv("OPENBLAS_CORETYPE") != NULL;
+    bool users = (step == STEP_NONE || step == STEP_OFF) && getenv("OPENBLAS_CORETYPE") != NULL;
     if (users) about.by = "user";
-    bool may = can_choose() && !users;
+    bool may = can_choose() && !users && step != STEP_OFF;
     const char *better = vlp_gemm_better_core(about.core, vlp_cpu());
     if (may && step == STEP_NONE && better) execute_again(argv, STEP_FASTER, better);
     vlp_status status = prove();
     if (status == VLP_OK) return VLP_OK;
     const char *safe = safer_core(about.core);
     if (may && safe) execute_again(argv, STEP_SAFE, safe);
+    about.wrong = true;
     return vlp_fail_in(status,
                        "OpenBLAS's %s kernels compute wrong products on this CPU; set "
                        "OPENBLAS_CORETYPE to another core type (Haswell, Prescott) or install a "

@@ -242,3 +242,7 @@ vlp_status vlp_json_save(const vlp_json *value, const char *path) {
     vlp_buf_free(&text);
     return status;
 }
+
+const char *vlp_json_version(void) {
+    return jansson_version_str();
+}

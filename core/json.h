@@ -75,4 +75,6 @@ vlp_status vlp_json_dump(const vlp_json *value, int indent, vlp_buf *buf);
 /* vlp_json_dump with indent 2 and a newline, written atomically to path. */
 vlp_status vlp_json_save(const vlp_json *value, const char *path);
 
+const char *vlp_json_version(void); /* of jansson, at run time */
+
 #endif

@@ -2,6 +2,12 @@
 
 #include "core/memory.h"
 
+#include <math.h>
+
+double vlp_init_std(int64_t width) {
+    return 0.02 * sqrt(768.0 / (double)width);
+}
+
 void vlp_dense_declare(vlp_dense *dense, vlp_params *params, const char *name, int64_t in,
                        int64_t out, bool bias, double std) {
     vlp_params_push(params, "%s", name);
@@ -15,6 +21,20 @@ void vlp_dense_declare(vlp_dense *dense, vlp_params *params, const char *name, i
 
 vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x, vlp_act act) {
     return vlp_linear(tape, x, dense->weight, dense->bias, act);
+}
+
+vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x) {
+    if (!x) return NULL;
+    int64_t batch = x->shape[0], length = x->shape[1];
+    int32_t *rows = vlp_tape_alloc(tape, (size_t)batch * sizeof *rows);
+    if (!rows) return NULL;
+    if (!vlp_tape_planning(tape))
+        for (int64_t b = 0; b < batch; b++) rows[b] = (int32_t)(b * length);
+    return vlp_gather_rows(tape, x, rows, batch);
+}
+
+vlp_tensor *vlp_pooler_forward(vlp_tape *tape, const vlp_dense *pooler, vlp_tensor *x) {
+    return vlp_dense_forward(tape, pooler, vlp_first_tokens(tape, x), VLP_ACT_TANH);
 }
 
 void vlp_norm_declare(vlp_norm *norm, vlp_params *params, const char *name, int64_t width,
@@ -36,21 +56,21 @@ vlp_tensor *vlp_norm_add(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x, vl
 }
 
 static void block_declare(vlp_block *block, vlp_params *params, const vlp_block_config *c) {
+    double std = vlp_init_std(c->width);
     vlp_norm_declare(&block->norm1, params, "norm1", c->width, c->eps);
-    vlp_dense_declare(&block->qkv, params, "attn.qkv", c->width, 3 * c->width, true, c->init_std);
-    vlp_dense_declare(&block->proj, params, "attn.proj", c->width, c->width, true, c->init_std);
+    vlp_dense_declare(&block->qkv, params, "attn.qkv", c->width, 3 * c->width, !c->no_qkv_bias,
+                      std);
+    vlp_dense_declare(&block->proj, params, "attn.proj", c->width, c->width, true, std);
     if (c->context_width > 0) {
         vlp_norm_declare(&block->norm_cross, params, "norm_cross", c->width, c->eps);
-        vlp_dense_declare(&block->cross_q, params, "cross.q", c->width, c->width, true,
-                          c->init_std);
+        vlp_dense_declare(&block->cross_q, params, "cross.q", c->width, c->width, true, std);
         vlp_dense_declare(&block->cross_kv, params, "cross.kv", c->context_width, 2 * c->width,
-                          true, c->init_std);
-        vlp_dense_declare(&block->cross_proj, params, "cross.proj", c->width, c->width, true,
-                          c->init_std);
+                          true, std);
+        vlp_dense_declare(&block->cross_proj, params, "cross.proj", c->width, c->width, true, std);
     }
     vlp_norm_declare(&block->norm2, params, "norm2", c->width, c->eps);
-    vlp_dense_declare(&block->fc1, params, "mlp.fc1", c->width, c->mlp_width, true, c->init_std);
-    vlp_dense_declare(&block->fc2, params, "mlp.fc2", c->mlp_width, c->width, true, c->init_std);
+    vlp_dense_declare(&block->fc1, params, "mlp.fc1", c->width, c->mlp_width, true, std);
+    vlp_dense_declare(&block->fc2, params, "mlp.fc2", c->mlp_width, c->width, true, std);
 }
 
 vlp_status vlp_stack_declare(vlp_stack *stack, vlp_params *params, const vlp_block_config *config,

@@ -20,6 +20,11 @@ void vlp_dense_declare(vlp_dense *dense, vlp_params *params, const char *name, i
                        int64_t out, bool bias, double std);
 vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x, vlp_act act);
 
+/* The first token of each sample: x [B, L, D] -> [B, D] */
+vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
+/* tanh(dense(first token)): the pooler of BERT and ViT.  x [B, L, D] -> [B, O] */
+vlp_tensor *vlp_pooler_forward(vlp_tape *tape, const vlp_dense *pooler, vlp_tensor *x);
+
 /* weight, bias [D] */
 typedef struct {
     vlp_tensor *weight, *bias;
@@ -32,6 +37,10 @@ vlp_tensor *vlp_norm_forward(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x
 vlp_tensor *vlp_norm_add(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x, vlp_tensor *residual,
                          vlp_tensor **sum);
 
+/* Standard deviation of initial weights: 0.02 at the width of BERT-base and ViT-B (768), and the
+ * same size of signal at other widths, which a fixed 0.02 lets fade in narrow models. */
+double vlp_init_std(int64_t width);
+
 /* A Transformer block.
  *   pre-norm  (ViT, GPT, CLIP):  x += attn(norm1 x);  x += mlp(norm2 x)
  *   post-norm (BERT, ALBEF):     x = norm1(x + attn x);  [x = norm_cross(x + cross(x, context));]
@@ -41,9 +50,9 @@ typedef struct {
     int64_t width, heads, mlp_width, context_width;
     vlp_act act;
     bool pre_norm;
+    bool no_qkv_bias; /* q, k and v are products only */
     double eps;
     double dropout, attention_dropout, drop_path;
-    double init_std;
 } vlp_block_config;
 
 typedef struct {

@@ -239,10 +239,21 @@ typedef struct {
     vlp_regression kind;
 } regression_attr;
 
+/* -y log s(x) - (1 - y) log(1 - s(x)), s the sigmoid, without overflow for any x. */
+static double binary_chunk(int64_t n, const vlp_real *x, const vlp_real *target) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double logit = (double)x[i];
+        sum += fmax(logit, 0) - logit * (double)target[i] + log1p(exp(-fabs(logit)));
+    }
+    return sum;
+}
+
 static double regression_chunk(const row_loop *loop, int64_t n, int64_t at) {
     vlp_real difference[CHUNK];
     const vlp_real *x = loop->x + at, *target = loop->target + at;
     const vlp_kernels *k = vlp_kernels_get();
+    if (loop->kind == VLP_LOSS_BINARY) return binary_chunk(n, x, target);
     for (int64_t i = 0; i < n; i++) difference[i] = x[i] - target[i];
     if (loop->kind == VLP_LOSS_MSE) return k->sum_squares(n, difference);
     for (int64_t i = 0; i < n; i++)
@@ -284,6 +295,9 @@ static void regression_gradient_rows(int64_t begin, int64_t end, int thread, voi
         const vlp_real *x = loop->x + r * loop->cols, *target = loop->target + r * loop->cols;
         if (loop->kind == VLP_LOSS_MSE) {
             for (int64_t i = 0; i < loop->cols; i++) dx[i] += 2 * scale * (x[i] - target[i]);
+        } else if (loop->kind == VLP_LOSS_BINARY) {
+            for (int64_t i = 0; i < loop->cols; i++)
+                dx[i] += scale * ((vlp_real)(1 / (1 + exp(-(double)x[i]))) - target[i]);
         } else {
             for (int64_t i = 0; i < loop->cols; i++)
                 dx[i] += scale * (vlp_real)((x[i] > target[i]) - (x[i] < target[i]));

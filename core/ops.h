@@ -119,9 +119,10 @@ vlp_tensor *vlp_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const int32_t 
                               double label_smoothing);
 /* mean over rows of -sum_v target log softmax(logits).  target [R, V] (host data, no gradient) */
 vlp_tensor *vlp_soft_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const vlp_real *target);
-/* mean |x - target| or mean (x - target)^2 over all elements; 0 when there is none.
- * x [R, D]   target [R, D] (host) */
-typedef enum { VLP_LOSS_L1, VLP_LOSS_MSE } vlp_regression;
+/* mean |x - target|, mean (x - target)^2 or the mean binary cross-entropy of logits x with
+ * probabilities target, over all elements; 0 when there is none.  x [R, D]   target [R, D] (host)
+ */
+typedef enum { VLP_LOSS_L1, VLP_LOSS_MSE, VLP_LOSS_BINARY } vlp_regression;
 vlp_tensor *vlp_regression_loss(vlp_tape *tape, vlp_tensor *x, const vlp_real *target,
                                 vlp_regression kind);
 /* sum_i weights[i] terms[i] of scalars, at most 8 */

@@ -160,6 +160,18 @@ vlp_status vlp_options_read(vlp_options table, void *target, const vlp_json *obj
     return read_members(table, target, object, "", where);
 }
 
+vlp_status vlp_options_pick(vlp_options table, void *target, const vlp_json *object,
+                            const char *where) {
+    if (!vlp_json_is_object(object))
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s: a JSON object is wanted", where);
+    for (size_t i = 0; i < table.count; i++) {
+        const vlp_json *value = vlp_json_get(object, table.rows[i].key);
+        if (value && !vlp_json_is_null(value))
+            VLP_TRY(read_value(&table.rows[i], target, value, where));
+    }
+    return VLP_OK;
+}
+
 static vlp_json *value_of(const vlp_option *row, const void *target) {
     const void *at = field(row, target);
     switch (row->type) {

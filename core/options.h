@@ -39,6 +39,10 @@ vlp_status vlp_options_set(vlp_options table, void *target, const char *key, con
 /* Every member of a JSON object; nested objects give dotted keys. */
 vlp_status vlp_options_read(vlp_options table, void *target, const vlp_json *object,
                             const char *where);
+/* Only the keys of the table, from an object that others wrote: the rest is passed over, and what
+ * is absent or null keeps its value. Sections of dotted keys may be absent too. */
+vlp_status vlp_options_pick(vlp_options table, void *target, const vlp_json *object,
+                            const char *where);
 /* A flat or (for dotted keys) nested object of all fields. */
 vlp_json *vlp_options_write(vlp_options table, const void *target);
 /* "key (default): help" lines. */

@@ -25,6 +25,7 @@ struct vlp_tape {
     uint64_t seed, step;
     size_t work_peak;
     double flops;
+    vlp_op_profile *profile; /* NULL = off */
     bool planning, grad, training;
     vlp_status status;
     char message[512];
@@ -121,6 +122,10 @@ bool vlp_tape_planning(const vlp_tape *tape) {
 
 double vlp_tape_flops(const vlp_tape *tape) {
     return tape->flops;
+}
+
+void vlp_tape_set_profile(vlp_tape *tape, vlp_op_profile *profile) {
+    tape->profile = profile;
 }
 
 vlp_status vlp_tape_status(const vlp_tape *tape) {
@@ -247,9 +252,22 @@ static bool prepare_work(vlp_tape *tape, vlp_node *node) {
     return node->work != NULL;
 }
 
+static void run_forward(vlp_tape *tape, vlp_node *node) {
+    if (!tape->profile) {
+        node->op->forward(node);
+        return;
+    }
+    double begin = vlp_op_profile_clock();
+    node->op->forward(node);
+    vlp_op_row *row = vlp_op_profile_row(tape->profile, node->op->name);
+    row->forward_seconds += vlp_op_profile_clock() - begin;
+    row->flops += node->flops;
+    row->calls++;
+}
+
 vlp_tensor *vlp_tape_run(vlp_tape *tape, vlp_node *node) {
     if (tape->status != VLP_OK || !prepare_work(tape, node)) return NULL;
-    if (!tape->planning) node->op->forward(node);
+    if (!tape->planning) run_forward(tape, node);
     tape->flops += node->flops;
     if (node->recorded) {
         VLP_ASSERT(tape->n_nodes < tape->max_nodes, "more than %d ops in a step", MAX_NODES);
@@ -303,13 +321,25 @@ static double backward_flops(const vlp_node *node) {
     return node->flops * wanted;
 }
 
+static void time_backward(vlp_tape *tape, vlp_node *node) {
+    if (!tape->profile) {
+        run_backward(node);
+        return;
+    }
+    double begin = vlp_op_profile_clock();
+    run_backward(node);
+    vlp_op_row *row = vlp_op_profile_row(tape->profile, node->op->name);
+    row->backward_seconds += vlp_op_profile_clock() - begin;
+    row->flops += backward_flops(node);
+}
+
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
     for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
     if (!reached) return;
     for (int i = 0; i < node->n_in; i++) need_grad(tape, node->in[i]);
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
-    if (!tape->planning) run_backward(node);
+    if (!tape->planning) time_backward(tape, node);
     tape->flops += backward_flops(node);
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];

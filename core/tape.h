@@ -18,6 +18,7 @@
 #ifndef VLP_CORE_TAPE_H
 #define VLP_CORE_TAPE_H
 
+#include "core/op_profile.h"
 #include "core/tensor.h"
 
 typedef struct vlp_tape vlp_tape;
@@ -74,6 +75,8 @@ bool vlp_tape_planning(const vlp_tape *tape);
 
 /* Floating-point operations of the products of the step so far, recomputation not counted. */
 double vlp_tape_flops(const vlp_tape *tape);
+/* From now on adds every op's time to `profile` (borrowed); NULL = off, the default. */
+void vlp_tape_set_profile(vlp_tape *tape, vlp_op_profile *profile);
 
 vlp_status vlp_tape_status(const vlp_tape *tape);
 void vlp_tape_fail(vlp_tape *tape, vlp_status status); /* keeps the first failure and its message */

@@ -16,6 +16,12 @@ int vlp_threads_available(void);
  * point `root`, versions 1 and 2; INT32_MAX = no limit. */
 int vlp_threads_of_cgroup(const char *root, const char *self);
 
+/* Waiting threads are to sleep, not to spin: on a machine that others use too, spinning made a
+ * training step ten times slower. OpenMP reads its policy when it is loaded, so this sets
+ * OMP_WAIT_POLICY=passive and executes the program once more with the same arguments, unless the
+ * user has set a policy. Call it first in main; it returns in the process that is to stay. */
+void vlp_threads_settle(char **argv);
+
 /* n > 0 sets the number of threads; n = 0 returns to the default: OMP_NUM_THREADS if it is a
  * positive number, else vlp_threads_available(). VLP_ERR_USAGE outside 0..VLP_THREADS_MAX.
  * Not to be called inside a parallel region. */

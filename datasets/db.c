@@ -207,3 +207,7 @@ const void *vlp_column_blob(vlp_stmt *stmt, int index, int64_t *len) {
     if (len) *len = sqlite3_column_bytes(stmt->raw, index);
     return data;
 }
+
+const char *vlp_db_version(void) {
+    return sqlite3_libversion();
+}

@@ -51,4 +51,6 @@ bool vlp_column_is_null(vlp_stmt *stmt, int index);
 const char *vlp_column_text(vlp_stmt *stmt, int index, int64_t *len);
 const void *vlp_column_blob(vlp_stmt *stmt, int index, int64_t *len);
 
+const char *vlp_db_version(void); /* of SQLite, at run time */
+
 #endif

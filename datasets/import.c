@@ -121,6 +121,17 @@ static vlp_status find_manifest(const char *source, const char *format, vlp_buf 
     return vlp_buf_puts(path, source);
 }
 
+/* A manifest found in a folder goes by the folder's name: "clipart", not "captions". */
+static vlp_status folder_name(const char *source, const char *path, vlp_buf *name) {
+    if (strcmp(source, path) == 0) return VLP_OK;
+    size_t end = strlen(source);
+    while (end > 1 && source[end - 1] == '/') end--;
+    size_t start = end;
+    while (start > 0 && source[start - 1] != '/') start--;
+    if (start == end || source[start] == '.') return VLP_OK;
+    return vlp_buf_append(name, source + start, end - start);
+}
+
 static vlp_status check_images(vlp_index *index, const vlp_import_options *options,
                                vlp_import_report *report) {
     vlp_verify_options verify = {.threads = options->threads,
@@ -140,11 +151,14 @@ vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_impo
                             vlp_import_report *report) {
     const vlp_importer *importer = NULL;
     vlp_session *session = NULL;
-    vlp_buf path = {0};
+    vlp_import_options named = *options;
+    vlp_buf path = {0}, name = {0};
     vlp_status status = VLP_OK;
     VLP_TRY_DONE(find_manifest(source, options->format, &path));
     VLP_TRY_DONE(choose(path.data, options->format, &importer));
-    VLP_TRY_DONE(vlp_session_open(&session, index, path.data, importer->name, options, report));
+    VLP_TRY_DONE(folder_name(source, path.data, &name));
+    if (!named.name && name.len) named.name = name.data;
+    VLP_TRY_DONE(vlp_session_open(&session, index, path.data, importer->name, &named, report));
     snprintf(report->recognised, sizeof report->recognised, "%s: %s", path.data, importer->name);
     VLP_TRY_DONE(importer->run(session));
     vlp_log(VLP_LOG_INFO, "%s", report->recognised);
@@ -152,6 +166,7 @@ vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_impo
 done:
     vlp_session_free(session);
     vlp_buf_free(&path);
+    vlp_buf_free(&name);
     if (status == VLP_OK && options->check) status = check_images(index, options, report);
     return status;
 }

@@ -59,8 +59,9 @@ typedef struct {
     char recognised[512]; /* the last source in words: "captions.csv: csv, image column ..." */
 } vlp_import_report;
 
-/* Imports one source (a file or folder). Zero usable rows is an error that says why. Rows of the
- * source that are gone since its last import leave the index.
+/* Imports one source (a file or folder). Its name is the file's without extension, or the folder's;
+ * with the parent folder in front when another source has it. Zero usable rows is an error that
+ * says why. Rows of the source that are gone since its last import leave the index.
  *
  * Duplicates of one image always share a split: test wins over val over others over train, so that
  * a held-out split stays whole and nothing of it is trained on. */

@@ -299,6 +299,9 @@ double vlp_loader_wait_seconds(const vlp_loader *loader) {
     return loader->waited;
 }
 
-int64_t vlp_loader_skipped(const vlp_loader *loader) {
-    return loader->skipped;
+int64_t vlp_loader_skipped(vlp_loader *loader) {
+    pthread_mutex_lock(&loader->lock);
+    int64_t skipped = loader->skipped;
+    pthread_mutex_unlock(&loader->lock);
+    return skipped;
 }

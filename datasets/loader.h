@@ -77,6 +77,6 @@ void vlp_loader_seek(vlp_loader *loader, int64_t cursor);
 
 int64_t vlp_loader_rows(const vlp_loader *loader);        /* rows an epoch */
 double vlp_loader_wait_seconds(const vlp_loader *loader); /* that next spent waiting, in all */
-int64_t vlp_loader_skipped(const vlp_loader *loader);     /* files found bad while loading */
+int64_t vlp_loader_skipped(vlp_loader *loader);           /* files found bad while loading */
 
 #endif

@@ -1,6 +1,7 @@
 #include "datasets/reader.h"
 
 #include "core/file.h"
+#include "vision/transform.h"
 
 #include <errno.h>
 #include <fcntl.h>

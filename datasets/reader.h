@@ -7,7 +7,6 @@
 #include "core/rng.h"
 #include "datasets/index.h"
 #include "vision/image.h"
-#include "vision/resize.h"
 
 typedef struct vlp_reader vlp_reader;
 

@@ -104,6 +104,7 @@ static vlp_status verify_all(vlp_db *db, vlp_stmt *select, vlp_stmt *update, can
 
 vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
                             vlp_verify_report *report) {
+    *report = (vlp_verify_report){0};
     vlp_db *db = vlp_index_db(index);
     int threads = options->threads > 0 ? options->threads : omp_get_num_procs();
     if (threads > MAX_THREADS) threads = MAX_THREADS;

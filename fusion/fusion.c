@@ -9,8 +9,7 @@ vlp_status vlp_fusion_declare(vlp_fusion *fusion, vlp_params *params, const vlp_
                               .act = c->act,
                               .eps = c->eps,
                               .dropout = c->dropout,
-                              .attention_dropout = c->attention_dropout,
-                              .init_std = 0.02};
+                              .attention_dropout = c->attention_dropout};
     return vlp_stack_declare(&fusion->stack, params, &block, c->depth);
 }
 

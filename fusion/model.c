@@ -70,16 +70,6 @@ vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model,
     return vlp_bert_forward(tape, &model->text, tokens, NULL);
 }
 
-vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x) {
-    if (!x) return NULL;
-    int64_t batch = x->shape[0], length = x->shape[1];
-    int32_t *rows = vlp_tape_alloc(tape, (size_t)batch * sizeof *rows);
-    if (!rows) return NULL;
-    if (!vlp_tape_planning(tape))
-        for (int64_t b = 0; b < batch; b++) rows[b] = (int32_t)(b * length);
-    return vlp_gather_rows(tape, x, rows, batch);
-}
-
 static vlp_tensor *project(vlp_tape *tape, const vlp_dense *projection, vlp_tensor *tokens) {
     vlp_tensor *x = vlp_first_tokens(tape, tokens);
     return vlp_l2_normalize(tape, vlp_dense_forward(tape, projection, x, VLP_ACT_NONE), norm_eps);

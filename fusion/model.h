@@ -60,8 +60,6 @@ vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model, const 
 /* The first token of each sample, projected and L2-normalised -> [B, E] */
 vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
 vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
-/* First token of each sample: x [B, L, D] -> [B, D] */
-vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
 /* Matching logits of fused states [B, L, D] -> [B, 2] */
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused);
 

@@ -25,7 +25,7 @@ typedef struct {
 
 static inline void corpus_open(corpus *c) {
     const char *base = getenv("TMPDIR");
-    snprintf(c->folder, sizeof c->folder, "%s/vlp-data-XXXXXX", base ? base : "/tmp");
+    snprintf(c->folder, sizeof c->folder, "%s/vlp-data-XXXXXX", base ? base : P_tmpdir);
     assert_non_null(mkdtemp(c->folder));
 }
 

@@ -35,6 +35,10 @@ static vlp_tensor *loss_mse(vlp_tape *tape, vlp_tensor **x) {
     return vlp_regression_loss(tape, x[0], loss_target, VLP_LOSS_MSE);
 }
 
+static vlp_tensor *loss_binary(vlp_tape *tape, vlp_tensor **x) {
+    return vlp_regression_loss(tape, x[0], loss_target, VLP_LOSS_BINARY);
+}
+
 static vlp_tensor *loss_dot(vlp_tape *tape, vlp_tensor **x) {
     return vlp_dot_constant(tape, x[0], loss_target);
 }
@@ -63,6 +67,7 @@ static const gradcheck_case grad_cases_loss[] = {
     {"soft cross entropy, no rows", "soft_cross_entropy", 1, {{2, {0, 5}}}, loss_soft},
     {"L1", "regression_loss", 1, {{2, {3, 5}}}, loss_l1},
     {"MSE", "regression_loss", 1, {{3, {1, 3, 5}}}, loss_mse},
+    {"binary cross entropy", "regression_loss", 1, {{2, {3, 5}}}, loss_binary},
     {"MSE, no rows", "regression_loss", 1, {{2, {0, 5}}}, loss_mse},
     {"weighted sum of all losses", "weighted_sum", 1, {{2, {3, 5}}}, loss_sum},
     {"dot with a constant", "dot_constant", 1, {{2, {3, 5}}}, loss_dot},

@@ -220,6 +220,14 @@ static void test_core_gemm__cure_executes_again_at_most_once_a_step(void **state
     /* the user's choice stays, slow or not */
     run_child("OPENBLAS_CORETYPE=Prescott", line, sizeof line);
     assert_string_equal(line, "ok|Prescott|Prescott|user|two words|Prescott|clean\n");
+    /* switched off, nothing is chosen or replaced */
+    run_child("VLP_GEMM_CURE=off", line, sizeof line);
+    assert_non_null(strstr(line, "ok|"));
+    assert_non_null(strstr(line, "|library|two words|unset|guarded"));
+    run_child("VLP_GEMM_CURE=off OPENBLAS_CORETYPE=Haswell VLP_GEMM_DISTRUST=Haswell", line,
+              sizeof line);
+    assert_non_null(strstr(line, "|Haswell|user|"));
+    assert_null(strstr(line, "ok|"));
     /* distrusted kernels give way to older ones, through one or two executions */
     run_child("VLP_GEMM_DISTRUST=SapphireRapids,Cooperlake,SkylakeX,Zen", line, sizeof line);
     assert_non_null(strstr(line, "|Haswell|vlp"));

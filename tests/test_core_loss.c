@@ -67,6 +67,9 @@ static void test_core_loss__regression_values(void **state) {
     assert_value(vlp_regression_loss(tape, wrap(2, 2, x), target, VLP_LOSS_L1), 6.0 / 4);
     assert_value(vlp_regression_loss(tape, wrap(2, 2, x), target, VLP_LOSS_MSE), 14.0 / 4);
     assert_value(vlp_regression_loss(tape, wrap(0, 2, x), target, VLP_LOSS_MSE), 0);
+    static const vlp_real logits_of[] = {0, 2, 200, -200}, truth[] = {0.5f, 1, 1, 0};
+    assert_value(vlp_regression_loss(tape, wrap(2, 2, logits_of), truth, VLP_LOSS_BINARY),
+                 (log(2) + log1p(exp(-2))) / 4);
 }
 
 static void test_core_loss__sums(void **state) {

@@ -369,6 +369,30 @@ static void test_core_tape__frozen_parameters_get_no_gradient(void **state) {
     }
 }
 
+/* Every op's time and operations land in its row, and the rows' operations sum up to the step's. */
+static void test_core_tape__profile_accounts_for_every_op(void **state) {
+    world *w = *state;
+    static vlp_op_profile profile;
+    profile = (vlp_op_profile){0};
+    vlp_tape_set_profile(w->tape, &profile);
+    plan(w);
+    assert_int_equal(profile.count, 0); /* a rehearsal takes no time */
+    assert_int_equal(vlp_tape_open(w->tape, 0), VLP_OK);
+    vlp_real with = run_step(w, 1);
+    double flops = 0;
+    for (int i = 0; i < profile.count; i++) {
+        const vlp_op_row *row = &profile.rows[i];
+        flops += row->flops;
+        assert_true(row->forward_seconds > 0 && row->backward_seconds > 0);
+        if (strcmp(row->op, "linear") == 0) assert_int_equal(row->calls, 2 * LAYERS + 1);
+    }
+    assert_true(flops > 0 && flops == vlp_tape_flops(w->tape));
+    assert_int_equal(vlp_op_profile_row(&profile, "linear")->calls, 2 * LAYERS + 1);
+    vlp_tape_set_profile(w->tape, NULL);
+    assert_true(run_step(w, 1) == with);
+    assert_int_equal(vlp_op_profile_row(&profile, "linear")->calls, 2 * LAYERS + 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_core_tape__##name, setup, teardown)
 
 int main(void) {
@@ -384,6 +408,7 @@ int main(void) {
         TEST(release_leaves_older_tensors_alone),
         TEST(unwritten_gradient_is_zero),
         TEST(frozen_parameters_get_no_gradient),
+        TEST(profile_accounts_for_every_op),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

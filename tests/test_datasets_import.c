@@ -98,7 +98,62 @@ static void test_datasets_import__jsonl_keys_lists_and_bad_rows(void **state) {
                      1);
     assert_int_equal(
         corpus_count(index, "SELECT json_extract(fields,'$.stars') FROM images LIMIT 1"), 5);
+    int64_t last = corpus_count(index, "SELECT max(id) FROM captions");
+    r = corpus_import(&c, index, "pairs.jsonl", (vlp_import_options){0});
+    assert_int_equal(r.captions, 4);
+    assert_int_equal(corpus_count(index, "SELECT max(id) FROM captions"), last); /* found again */
     vlp_index_free(index);
+    corpus_close(&c);
+}
+
+static void test_datasets_import__manifest_in_a_folder_is_found_and_named_by_it(void **state) {
+    (void)state;
+    corpus c;
+    corpus_open(&c);
+    for (int k = 0; k < 2; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "%d/art/i/a.png", k);
+        corpus_png(&c, name, 4, 4, (uint64_t)k);
+        snprintf(name, sizeof name, "%d/art/captions.jsonl", k);
+        corpus_text(&c, name, "{\"image\":\"i/a.png\",\"caption\":\"x\"}\n");
+    }
+    vlp_index *index = corpus_index(&c, "i.db");
+    vlp_import_report r = corpus_import(&c, index, "0/art/", (vlp_import_options){0});
+    assert_int_equal(r.captions, 1);
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM sources WHERE name='art'"), 1);
+    corpus_import(&c, index, "1/art/i", (vlp_import_options){.name = "other"});
+    assert_int_equal(corpus_count(index, "SELECT count(*) FROM sources WHERE name='other'"), 1);
+    vlp_json *json = vlp_import_report_json(&r);
+    assert_int_equal(vlp_json_int(json, "new", -1), 1);
+    assert_true(vlp_json_is_object(vlp_json_get(json, "skipped_by_reason")));
+    vlp_json_free(json);
+    vlp_index_free(index);
+    corpus_close(&c);
+}
+
+static void test_datasets_import__foreign_and_missing_databases_are_refused(void **state) {
+    (void)state;
+    corpus c;
+    corpus_open(&c);
+    vlp_index *index;
+    assert_int_equal(vlp_index_open(&index, corpus_path(&c, "no.db"), VLP_DB_READ),
+                     VLP_ERR_NOT_FOUND);
+    corpus_text(&c, "text.db", "this is no database, though it is long enough to look like one");
+    assert_int_equal(vlp_index_open(&index, corpus_path(&c, "text.db"), VLP_DB_WRITE),
+                     VLP_ERR_FORMAT);
+    assert_non_null(strstr(vlp_error(), "text.db"));
+    vlp_db *db;
+    assert_int_equal(vlp_db_open(&db, corpus_path(&c, "other.db"), VLP_DB_WRITE), VLP_OK);
+    assert_int_equal(vlp_db_exec(db, "CREATE TABLE t(x)"), VLP_OK);
+    vlp_db_free(db);
+    assert_int_equal(vlp_index_open(&index, corpus_path(&c, "other.db"), VLP_DB_WRITE),
+                     VLP_ERR_FORMAT);
+    index = corpus_index(&c, "new.db");
+    assert_int_equal(vlp_db_exec(vlp_index_db(index), "PRAGMA user_version=99"), VLP_OK);
+    vlp_index_free(index);
+    assert_int_equal(vlp_index_open(&index, corpus_path(&c, "new.db"), VLP_DB_WRITE),
+                     VLP_ERR_UNSUPPORTED);
+    assert_int_equal(vlp_index_open(&index, c.folder, VLP_DB_WRITE), VLP_ERR_USAGE);
     corpus_close(&c);
 }
 
@@ -107,6 +162,8 @@ int main(void) {
         cmocka_unit_test(test_datasets_import__folder_with_captions_and_alone),
         cmocka_unit_test(test_datasets_import__changes_and_removals_are_followed),
         cmocka_unit_test(test_datasets_import__jsonl_keys_lists_and_bad_rows),
+        cmocka_unit_test(test_datasets_import__manifest_in_a_folder_is_found_and_named_by_it),
+        cmocka_unit_test(test_datasets_import__foreign_and_missing_databases_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

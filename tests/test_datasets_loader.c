@@ -15,15 +15,19 @@ static vlp_tokenizer *open_tokenizer(corpus *c) {
 }
 
 /* Good pictures of several sizes under `folder`, two captions each. */
-static void good_pictures(corpus *c, const char *folder) {
+static void good_pictures_named(corpus *c, const char *folder, bool backwards) {
     for (int i = 0; i < N_GOOD; i++) {
         char name[64], text[64];
-        snprintf(name, sizeof name, "%s/p%02d.png", folder, i);
+        snprintf(name, sizeof name, "%s/p%02d.png", folder, backwards ? N_GOOD - 1 - i : i);
         corpus_png(c, name, 20 + 3 * i, 60 - i, (uint64_t)i);
-        snprintf(name, sizeof name, "%s/p%02d.txt", folder, i);
+        snprintf(name, sizeof name, "%s/p%02d.txt", folder, backwards ? N_GOOD - 1 - i : i);
         snprintf(text, sizeof text, "picture %d\nview %d %d\n", i, i % 10, i / 10);
         corpus_text(c, name, text);
     }
+}
+
+static void good_pictures(corpus *c, const char *folder) {
+    good_pictures_named(c, folder, false);
 }
 
 /* Files that pass for images until they are decoded, or do not even that. */
@@ -132,7 +136,7 @@ static void test_datasets_loader__bad_files_change_nothing(void **state) {
     corpus c;
     corpus_open(&c);
     good_pictures(&c, "clean");
-    good_pictures(&c, "dirty");
+    good_pictures_named(&c, "dirty", true); /* other names, so imported in another order */
     bad_pictures(&c, "dirty");
     vlp_verify_report report;
     vlp_index *clean = verified(&c, "clean", "clean.db", &report);

@@ -66,7 +66,7 @@ static void test_grad_objectives__all_four_agree_with_differences(void **state) 
     check(&options, 0);
 }
 
-static void test_grad_objectives__with_dropout_smoothing_and_mse(void **state) {
+static void test_grad_objectives__with_dropout_smoothing_mse_and_shares(void **state) {
     (void)state;
     vlp_objective_options options = objectives_defaults();
     options.itc_label_smoothing = 0.1;
@@ -74,13 +74,16 @@ static void test_grad_objectives__with_dropout_smoothing_and_mse(void **state) {
     options.itc_weight = 0.5;
     options.mlm_weight = 2;
     options.mlm_whole_words = true;
+    options.itm_share = 0.5;
+    options.mlm_share = 0.75;
+    options.mim_share = 0.25;
     check(&options, 0.2);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grad_objectives__all_four_agree_with_differences),
-        cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_and_mse),
+        cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_mse_and_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

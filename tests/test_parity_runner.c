@@ -14,8 +14,9 @@
 
 #include <cmocka.h>
 
-#define CASE VLP_TESTS_DIR "/data/parity/optim-adamw"
+#define CASE(name) VLP_TESTS_DIR "/data/parity/" name
 
+static const char *original = CASE("optim-adamw"); /* the case that is copied */
 static char folder[256];
 static vlp_buf output;
 
@@ -31,14 +32,14 @@ static char *in_folder(const char *name) {
 static void copy(const char *name) {
     vlp_buf bytes = {0};
     char from[400];
-    snprintf(from, sizeof from, "%s/%s", CASE, name);
+    snprintf(from, sizeof from, "%s/%s", original, name);
     assert_int_equal(vlp_file_read(from, 0, &bytes), VLP_OK);
     assert_int_equal(vlp_file_write(in_folder(name), bytes.data, bytes.len), VLP_OK);
     vlp_buf_free(&bytes);
 }
 
 static int copy_case(void **state) {
-    (void)state;
+    if (*state) original = *state;
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/vlp-parity-XXXXXX", base ? base : "/tmp");
     if (!mkdtemp(folder)) return -1;
@@ -50,6 +51,7 @@ static int remove_case(void **state) {
     (void)state;
     for (size_t i = 0; i < VLP_COUNT(files); i++) unlink(in_folder(files[i]));
     vlp_buf_free(&output);
+    original = CASE("optim-adamw");
     return rmdir(folder);
 }
 
@@ -73,7 +75,9 @@ static void alter(const char *name, float shift, const char *extra) {
     vlp_safetensors *file;
     vlp_safetensors_writer *writer;
     vlp_safetensor_spec specs[200];
-    assert_int_equal(vlp_safetensors_open(&file, CASE "/expected.safetensors"), VLP_OK);
+    char path[400];
+    snprintf(path, sizeof path, "%s/expected.safetensors", original);
+    assert_int_equal(vlp_safetensors_open(&file, path), VLP_OK);
     size_t n = vlp_safetensors_count(file);
     assert_true(n + 1 < VLP_COUNT(specs));
     for (size_t i = 0; i < n; i++) {
@@ -150,7 +154,7 @@ static void test_parity_runner__what_is_not_computed_fails(void **state) {
 static void test_parity_runner__another_shape_fails(void **state) {
     (void)state;
     vlp_buf config = {0};
-    assert_int_equal(vlp_file_read(CASE "/config.json", 0, &config), VLP_OK);
+    assert_int_equal(vlp_file_read(CASE("optim-adamw") "/config.json", 0, &config), VLP_OK);
     char *steps = strstr(config.data, "\"steps\": 10");
     assert_non_null(steps);
     memcpy(steps, "\"steps\": 9 ", 11);
@@ -158,6 +162,37 @@ static void test_parity_runner__another_shape_fails(void **state) {
     vlp_buf_free(&config);
     assert_int_equal(run_parity(folder), 1);
     assert_non_null(strstr(line_of("lr"), "the expected shape is [10]  FAIL"));
+}
+
+/* The limit is 1e-6 + 1e-4 x 2.57, the largest value of that gradient. */
+static void test_parity_runner__a_gradient_beyond_the_limit_fails(void **state) {
+    (void)state;
+    const char *name = "grad/encoder.layer.1.attention.attention.value.weight";
+    alter(name, 1.3e-4f, NULL);
+    assert_int_equal(run_parity(folder), 0);
+    assert_non_null(strstr(line_of(name), "PASS"));
+    alter(name, 5.2e-4f, NULL);
+    assert_int_equal(run_parity(folder), 1);
+    assert_non_null(strstr(line_of(name), "FAIL"));
+    assert_non_null(strstr(output.data, ": FAIL, 47 of 48"));
+}
+
+static void test_parity_runner__another_activation_fails(void **state) {
+    (void)state;
+    vlp_buf config = {0};
+    assert_int_equal(vlp_file_read(in_folder("config.json"), 0, &config), VLP_OK);
+    char *act = strstr(config.data, "\"gelu\"");
+    assert_non_null(act);
+    memcpy(act, "\"relu\"", 6);
+    assert_int_equal(vlp_file_write(in_folder("config.json"), config.data, config.len), VLP_OK);
+    assert_int_equal(run_parity(folder), 1);
+    assert_non_null(strstr(line_of("hidden_states/0"), "PASS"));
+    assert_non_null(strstr(line_of("hidden_states/1"), "FAIL"));
+    memcpy(act, "\"gulu\"", 6);
+    assert_int_equal(vlp_file_write(in_folder("config.json"), config.data, config.len), VLP_OK);
+    assert_int_equal(run_parity(folder), 1);
+    assert_non_null(strstr(output.data, "hidden_act is \"gulu\"; known are gelu, gelu_new"));
+    vlp_buf_free(&config);
 }
 
 static void test_parity_runner__a_case_that_cannot_run_fails(void **state) {
@@ -174,7 +209,13 @@ static void test_parity_runner__a_case_that_cannot_run_fails(void **state) {
 }
 
 int main(void) {
+    static char model_case[] = CASE("vit-hf-model");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate_setup_teardown(
+            test_parity_runner__a_gradient_beyond_the_limit_fails, copy_case, remove_case,
+            model_case),
+        cmocka_unit_test_prestate_setup_teardown(test_parity_runner__another_activation_fails,
+                                                 copy_case, remove_case, model_case),
         cmocka_unit_test_setup_teardown(test_parity_runner__a_value_beyond_the_limit_fails,
                                         copy_case, remove_case),
         cmocka_unit_test_setup_teardown(test_parity_runner__a_value_that_is_no_number_fails,

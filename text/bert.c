@@ -1,9 +1,9 @@
 #include "text/bert.h"
 
-static const double init_std = 0.02;
+#include <string.h>
 
 static vlp_tensor *table(vlp_params *params, const char *name, int64_t rows, int64_t width) {
-    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(init_std), VLP_NO_DECAY, 2,
+    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(vlp_init_std(width)), VLP_NO_DECAY, 2,
                           (int64_t[]){rows, width});
 }
 
@@ -19,8 +19,7 @@ vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_c
                               .act = c->act,
                               .eps = c->eps,
                               .dropout = c->dropout,
-                              .attention_dropout = c->attention_dropout,
-                              .init_std = init_std};
+                              .attention_dropout = c->attention_dropout};
     return vlp_stack_declare(&bert->stack, params, &block, c->depth);
 }
 
@@ -60,7 +59,8 @@ vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tok
 }
 
 void vlp_mlm_head_declare(vlp_mlm_head *head, vlp_params *params, const vlp_bert_config *c) {
-    vlp_dense_declare(&head->dense, params, "dense", c->width, c->width, true, init_std);
+    vlp_dense_declare(&head->dense, params, "dense", c->width, c->width, true,
+                      vlp_init_std(c->width));
     vlp_norm_declare(&head->norm, params, "norm", c->width, c->eps);
     head->bias = vlp_params_add(params, "bias", VLP_INIT_CONSTANT(0), VLP_NO_DECAY, 1, &c->vocab);
 }
@@ -70,4 +70,16 @@ vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const
     x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
     x = vlp_norm_forward(tape, &head->norm, x);
     return vlp_linear(tape, x, bert->words, head->bias, VLP_ACT_NONE);
+}
+
+void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out) {
+    int64_t length = tokens->length, longest = 1;
+    for (int64_t b = 0; b < tokens->batch; b++)
+        for (int64_t l = longest; l < length; l++)
+            if (tokens->attention_mask[b * length + l]) longest = l + 1;
+    for (int64_t b = 0; b < tokens->batch; b++) {
+        memcpy(ids + b * longest, tokens->ids + b * length, (size_t)longest * sizeof *ids);
+        memcpy(mask + b * longest, tokens->attention_mask + b * length, (size_t)longest);
+    }
+    *out = (vlp_tokens){tokens->batch, longest, ids, NULL, mask};
 }

@@ -146,3 +146,7 @@ int vlp_unicode_decompose(uint32_t code, uint32_t out[4]) {
 uint8_t vlp_unicode_combining_class(uint32_t code) {
     return (uint8_t)utf8proc_get_property((utf8proc_int32_t)code)->combining_class;
 }
+
+const char *vlp_unicode_version(void) {
+    return utf8proc_version();
+}

@@ -40,4 +40,6 @@ bool vlp_unicode_is_case_ignorable(uint32_t code);
 int vlp_unicode_decompose(uint32_t code, uint32_t out[4]);
 uint8_t vlp_unicode_combining_class(uint32_t code);
 
+const char *vlp_unicode_version(void); /* of utf8proc, at run time */
+
 #endif

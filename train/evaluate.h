@@ -37,6 +37,8 @@ typedef struct {
 } vlp_zero_shot;
 vlp_status vlp_class_vectors(vlp_embedder *e, const char *const *classes, int64_t n_classes,
                              const char *const *templates, int64_t n_templates, float *out);
+/* The class that a row's label means: its name in any case, or its number; -1 = none. */
+int64_t vlp_class_of_label(const char *label, const char *const *classes, int64_t n_classes);
 vlp_status vlp_evaluate_zero_shot(vlp_embedder *e, const vlp_index *index, const vlp_eval_set *set,
                                   const char *const *classes, int64_t n_classes,
                                   const char *const *templates, int64_t n_templates,

@@ -6,6 +6,7 @@
 #include "train/evaluate.h"
 #include "train/evaluate_images.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -77,10 +78,32 @@ static bool share_caption(const yardstick *y, int64_t test, int64_t train) {
     return false;
 }
 
-static void judge_captions(const yardstick *y, vlp_pixel_yardstick *out) {
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether any test caption occurs in training at all: otherwise the question makes no sense. */
+static vlp_status captions_recur(const yardstick *y, bool *recur) {
+    size_t n = (size_t)y->train.n_captions;
+    int64_t *groups = vlp_alloc(n * sizeof *groups);
+    if (!groups) return VLP_ERR_MEMORY;
+    memcpy(groups, y->train.caption_groups, n * sizeof *groups);
+    qsort(groups, n, sizeof *groups, by_value);
+    *recur = false;
+    for (int64_t j = 0; j < y->test.n_captions && !*recur; j++)
+        *recur = bsearch(&y->test.caption_groups[j], groups, n, sizeof *groups, by_value) != NULL;
+    vlp_free(groups);
+    return VLP_OK;
+}
+
+static vlp_status judge_captions(const yardstick *y, vlp_pixel_yardstick *out) {
+    bool recur;
     int64_t right = 0;
+    VLP_TRY(captions_recur(y, &recur));
     for (int64_t q = 0; q < y->test.n_images; q++) right += share_caption(y, q, y->nearest[q]);
-    out->caption_at1 = (double)right / (double)y->test.n_images;
+    out->caption_at1 = recur ? (double)right / (double)y->test.n_images : -1;
+    return VLP_OK;
 }
 
 static vlp_status run(yardstick *y, const vlp_index *index, const vlp_eval_set *train,
@@ -100,8 +123,7 @@ static vlp_status run(yardstick *y, const vlp_index *index, const vlp_eval_set *
     out->images = y->test.n_images;
     out->train_images = y->train.n_images;
     judge_labels(y, out);
-    judge_captions(y, out);
-    return VLP_OK;
+    return judge_captions(y, out);
 }
 
 vlp_status vlp_evaluate_pixels(const vlp_index *index, const vlp_eval_set *train,

@@ -18,31 +18,45 @@ static vlp_status fill_template(vlp_buf *out, const char *pattern, const char *n
     return vlp_buf_printf(out, "%.*s%s%s", (int)(hole - pattern), pattern, name, hole + 2);
 }
 
-static vlp_status one_class(vlp_embedder *e, const char *name, const char *const *templates,
-                            int64_t n, vlp_buf *text, float *vector, float *sum) {
-    int64_t width = vlp_embedder_width(e);
-    memset(sum, 0, (size_t)width * sizeof *sum);
-    for (int64_t t = 0; t < n; t++) {
-        VLP_TRY(fill_template(text, templates[t], name));
-        const char *texts[] = {text->data};
-        VLP_TRY(vlp_embedder_texts(e, texts, 1, vector));
-        vlp_kernels_get()->add(width, vector, sum);
+/* The filled templates of one class, one after another with their NULs in text. */
+static vlp_status fill_templates(vlp_buf *text, const char **texts, const char *const *templates,
+                                 int64_t n, const char *name) {
+    vlp_buf one = {0};
+    vlp_status status = VLP_OK;
+    vlp_buf_clear(text);
+    for (int64_t t = 0; t < n && status == VLP_OK; t++) {
+        status = fill_template(&one, templates[t], name);
+        if (status == VLP_OK) status = vlp_buf_append(text, one.data, one.len + 1);
     }
-    vlp_kernels_get()->l2_normalize(1, width, sum, 1e-12, sum, NULL);
-    return VLP_OK;
+    vlp_buf_free(&one);
+    const char *next = text->data;
+    for (int64_t t = 0; t < n && status == VLP_OK; t++, next += strlen(next) + 1) texts[t] = next;
+    return status;
+}
+
+/* vectors [n, E] of the class's texts -> their mean, normalised again */
+static void average(const float *vectors, int64_t n, int64_t width, float *out) {
+    memset(out, 0, (size_t)width * sizeof *out);
+    for (int64_t t = 0; t < n; t++) vlp_kernels_get()->add(width, vectors + t * width, out);
+    vlp_kernels_get()->l2_normalize(1, width, out, 1e-12, out, NULL);
 }
 
 vlp_status vlp_class_vectors(vlp_embedder *e, const char *const *classes, int64_t n_classes,
                              const char *const *templates, int64_t n_templates, float *out) {
     static const char *const bare[] = {"{}"};
-    int64_t width = vlp_embedder_width(e);
+    if (n_templates == 0) templates = bare;
+    int64_t width = vlp_embedder_width(e), n = n_templates ? n_templates : 1;
     vlp_buf text = {0};
-    float *vector = vlp_alloc((size_t)width * sizeof *vector);
-    vlp_status status = vector ? VLP_OK : VLP_ERR_MEMORY;
-    for (int64_t c = 0; status == VLP_OK && c < n_classes; c++)
-        status = one_class(e, classes[c], n_templates ? templates : bare,
-                           n_templates ? n_templates : 1, &text, vector, out + c * width);
-    vlp_free(vector);
+    const char **texts = vlp_alloc((size_t)n * sizeof *texts);
+    float *vectors = vlp_alloc((size_t)(n * width) * sizeof *vectors);
+    vlp_status status = texts && vectors ? VLP_OK : VLP_ERR_MEMORY;
+    for (int64_t c = 0; status == VLP_OK && c < n_classes; c++) {
+        status = fill_templates(&text, texts, templates, n, classes[c]);
+        if (status == VLP_OK) status = vlp_embedder_texts(e, texts, n, vectors);
+        if (status == VLP_OK) average(vectors, n, width, out + c * width);
+    }
+    vlp_free(vectors);
+    vlp_free(texts);
     vlp_buf_free(&text);
     return status;
 }
@@ -58,15 +72,14 @@ typedef struct {
 
 enum { BATCH = 64 };
 
-/* The class that a label means: its name in any case, or its number. -1 = none. */
-static int64_t class_of(const zero_shot *z, const char *label) {
+int64_t vlp_class_of_label(const char *label, const char *const *classes, int64_t n_classes) {
     if (!label) return -1;
-    for (int64_t c = 0; c < z->n_classes; c++)
-        if (strcasecmp(label, z->classes[c]) == 0) return c;
+    for (int64_t c = 0; c < n_classes; c++)
+        if (strcasecmp(label, classes[c]) == 0) return c;
     char *end;
     long number = strtol(label, &end, 10);
     bool whole = end != label && *end == '\0';
-    return whole && number >= 0 && number < z->n_classes ? number : -1;
+    return whole && number >= 0 && number < n_classes ? number : -1;
 }
 
 static void judge(zero_shot *z, const float *scores, int64_t truth) {
@@ -88,7 +101,7 @@ static vlp_status classify_some(const float *pixels, int64_t first, int64_t n, v
     vlp_gemm(false, true, n, z->n_classes, width, 1, z->vectors, width, z->class_vectors, width, 0,
              z->scores, z->n_classes);
     for (int64_t i = 0; i < n; i++) {
-        int64_t truth = class_of(z, z->data.labels[first + i]);
+        int64_t truth = vlp_class_of_label(z->data.labels[first + i], z->classes, z->n_classes);
         if (truth >= 0) judge(z, z->scores + i * z->n_classes, truth);
     }
     return VLP_OK;

@@ -6,6 +6,7 @@
 #include "datasets/captions.h"
 #include "datasets/verify.h"
 #include "text/wordpiece_train.h"
+#include "train/step.h"
 #include "train/trainer_internal.h"
 
 #include <math.h>
@@ -104,12 +105,7 @@ static vlp_status build_model(vlp_trainer *t) {
 
 static vlp_status build_optimizer(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
-    vlp_optimizer_options options = vlp_optimizer_defaults();
-    options.beta1 = r->beta1;
-    options.beta2 = r->beta2;
-    options.eps = r->eps;
-    options.weight_decay = r->weight_decay;
-    options.max_grad_norm = r->clip_grad;
+    vlp_optimizer_options options = vlp_step_optimizer(r);
     VLP_TRY(vlp_optimizer_new(&t->optimizer, t->model->params, &options));
     return r->ema > 0 ? vlp_ema_new(&t->ema, t->model->params, r->ema, true) : VLP_OK;
 }
@@ -214,7 +210,10 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(vlp_recipe_check(&t->recipe));
     t->transform = vlp_recipe_transform(&t->recipe);
     t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);
-    if (!t->keys) return VLP_ERR_MEMORY;
+    size_t tokens = (size_t)(t->recipe.batch * t->recipe.text_length);
+    t->ids = vlp_alloc(tokens * sizeof *t->ids);
+    t->ids_mask = vlp_alloc(tokens);
+    if (!t->keys || !t->ids || !t->ids_mask) return VLP_ERR_MEMORY;
     VLP_TRY(open_index(t));
     VLP_TRY(open_tokenizer(t));
     VLP_TRY(build_model(t));

@@ -1,4 +1,5 @@
 /* One optimizer step: micro-batches forward and backward, then clip, update, average. */
+#include "train/step.h"
 #include "train/trainer_internal.h"
 
 #include <math.h>
@@ -10,14 +11,17 @@ static void fill_keys(vlp_trainer *t, const vlp_batch *batch) {
     for (int i = 0; i < batch->count; i++) t->keys[i] = (uint64_t)(batch->cursor + i);
 }
 
-static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
+static vlp_pairs pairs_of(vlp_trainer *t, const vlp_batch *batch) {
+    vlp_tokens padded = {.batch = batch->count,
+                         .length = t->recipe.text_length,
+                         .ids = batch->token_ids,
+                         .attention_mask = batch->attention_mask};
+    vlp_tokens tokens;
+    vlp_tokens_trim(&padded, t->ids, t->ids_mask, &tokens);
     return (vlp_pairs){
         .batch = batch->count,
         .pixels = batch->pixels,
-        .tokens = {.batch = batch->count,
-                   .length = t->recipe.text_length,
-                   .ids = batch->token_ids,
-                   .attention_mask = batch->attention_mask},
+        .tokens = tokens,
         .keys = t->keys,
         .image_groups = batch->groups,
         .caption_groups = batch->caption_groups,
@@ -25,23 +29,15 @@ static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
     };
 }
 
-static vlp_tensor *build(vlp_trainer *t, const vlp_pairs *pairs, vlp_tensor **terms) {
-    vlp_encodings e;
-    vlp_encodings_begin(&e, t->tape, t->model, pairs);
-    return vlp_objectives_loss(&t->objectives, &e, terms);
+static vlp_step step_of(vlp_trainer *t) {
+    return (vlp_step){t->tape, t->model, &t->objectives};
 }
 
 vlp_status vlp_trainer_rehearse(vlp_trainer *t) {
-    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
-    vlp_pairs pairs = {.batch = t->recipe.batch,
-                       .tokens = {.batch = t->recipe.batch, .length = t->recipe.text_length}};
-    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
-    VLP_TRY(vlp_tape_plan(t->tape));
-    vlp_tape_set_training(t->tape, true);
-    vlp_tensor *loss = build(t, &pairs, terms);
-    VLP_TRY(vlp_tape_backward(t->tape, loss));
-    t->flops = vlp_tape_flops(t->tape) * (double)t->recipe.accumulate;
-    return vlp_tape_open(t->tape, vlp_tape_bytes(t->tape) / SLACK_SHARE + SLACK);
+    vlp_step step = step_of(t);
+    VLP_TRY(vlp_step_rehearse(&step, t->recipe.batch, t->recipe.text_length, &t->flops));
+    t->flops *= (double)t->recipe.accumulate;
+    return VLP_OK;
 }
 
 /* Of the micro-batch at hand, for messages. */
@@ -100,7 +96,8 @@ static vlp_status micro_batch(vlp_trainer *t, int64_t number, const vlp_batch *b
     remember_images(t, batch);
     vlp_pairs pairs = pairs_of(t, batch);
     vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, (uint64_t)number);
-    vlp_tensor *loss = build(t, &pairs, terms);
+    vlp_step step = step_of(t);
+    vlp_tensor *loss = vlp_step_loss(&step, &pairs, terms);
     VLP_TRY(vlp_tape_status(t->tape));
     VLP_TRY(accumulate_losses(t, loss, terms));
     return vlp_tape_backward(t->tape, loss);

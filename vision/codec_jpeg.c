@@ -278,3 +278,14 @@ vlp_status vlp_image_encode_jpeg(const vlp_image *image, int quality, vlp_buf *o
     jpeg_destroy_compress(&writer.jpeg);
     return status;
 }
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *vlp_jpeg_version(void) {
+#ifdef LIBJPEG_TURBO_VERSION
+    return TEXT(LIBJPEG_TURBO_VERSION);
+#else
+    return TEXT(JPEG_LIB_VERSION);
+#endif
+}

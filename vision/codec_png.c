@@ -214,3 +214,7 @@ vlp_status vlp_image_encode_png(const vlp_image *image, vlp_buf *out) {
     png_destroy_write_struct(&session.png, &session.info);
     return status;
 }
+
+const char *vlp_png_version(void) {
+    return png_get_libpng_ver(NULL);
+}

@@ -69,4 +69,7 @@ vlp_status vlp_image_decode(vlp_image *out, const uint8_t *data, size_t len,
 
 void vlp_image_free(vlp_image *image);
 
+const char *vlp_png_version(void);  /* of libpng, at run time */
+const char *vlp_jpeg_version(void); /* of libjpeg-turbo, that this was built with */
+
 #endif

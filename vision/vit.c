@@ -1,7 +1,5 @@
 #include "vision/vit.h"
 
-static const double init_std = 0.02;
-
 int64_t vlp_vit_patches(const vlp_vit_config *c) {
     return (c->image_height / c->patch) * (c->image_width / c->patch);
 }
@@ -13,25 +11,27 @@ vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_confi
         return VLP_FAIL(VLP_ERR_USAGE, "an image of %lldx%lld does not divide into patches of %lld",
                         (long long)c->image_width, (long long)c->image_height, (long long)c->patch);
     vlp_dense_declare(&vit->patch_embed, params, "patch_embed", c->channels * c->patch * c->patch,
-                      c->width, c->patch_bias, init_std);
-    vit->class_token = vlp_params_add(params, "class_token", VLP_INIT_TRUNCATED(init_std),
-                                      VLP_NO_DECAY, 2, (int64_t[]){1, c->width});
-    vit->positions = vlp_params_add(params, "positions", VLP_INIT_TRUNCATED(init_std), VLP_NO_DECAY,
-                                    2, (int64_t[]){1 + vlp_vit_patches(c), c->width});
+                      c->width, c->patch_bias, vlp_init_std(c->width));
+    vit->class_token =
+        vlp_params_add(params, "class_token", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
+                       VLP_NO_DECAY, 2, (int64_t[]){1, c->width});
+    vit->positions = vlp_params_add(params, "positions", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
+                                    VLP_NO_DECAY, 2, (int64_t[]){1 + vlp_vit_patches(c), c->width});
     if (c->mask_token)
-        vit->mask_token = vlp_params_add(params, "mask_token", VLP_INIT_TRUNCATED(init_std),
-                                         VLP_NO_DECAY, 1, &c->width);
+        vit->mask_token =
+            vlp_params_add(params, "mask_token", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
+                           VLP_NO_DECAY, 1, &c->width);
     if (c->input_norm) vlp_norm_declare(&vit->input_norm, params, "input_norm", c->width, c->eps);
     vlp_block_config block = {.width = c->width,
                               .heads = c->heads,
                               .mlp_width = c->mlp_width,
                               .act = c->act,
                               .pre_norm = true,
+                              .no_qkv_bias = c->no_qkv_bias,
                               .eps = c->eps,
                               .dropout = c->dropout,
                               .attention_dropout = c->attention_dropout,
-                              .drop_path = c->drop_path,
-                              .init_std = init_std};
+                              .drop_path = c->drop_path};
     VLP_TRY(vlp_stack_declare(&vit->stack, params, &block, c->depth));
     if (c->output_norm) vlp_norm_declare(&vit->norm, params, "norm", c->width, c->eps);
     return VLP_OK;

@@ -12,8 +12,10 @@ typedef struct {
     vlp_act act;
     double eps;
     bool patch_bias;  /* false: CLIP */
+    bool no_qkv_bias; /* see vlp_block_config */
     bool input_norm;  /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
     bool output_norm; /* false: the caller normalises what it reads */
+    bool mean_pool;   /* a classifier reads the mean of the patches and normalises that */
     bool mask_token;  /* declares the token that stands for masked patches (MIM) */
     double dropout, attention_dropout, drop_path;
 } vlp_vit_config;

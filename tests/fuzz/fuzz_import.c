@@ -29,7 +29,7 @@ static void remove_files(void) {
 
 static void begin(void) {
     const char *base = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/vlp-fuzz-XXXXXX", base ? base : "/tmp");
+    snprintf(folder, sizeof folder, "%s/vlp-fuzz-XXXXXX", base ? base : P_tmpdir);
     if (!mkdtemp(folder)) abort();
     snprintf(source, sizeof source, "%s/a.png", folder);
     uint8_t pixels[12] = {0};

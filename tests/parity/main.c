@@ -9,7 +9,9 @@ static const struct {
     const char *system, *mode;
     parity_runner *run;
 } runners[] = {
-    {"optimizer", "", parity_run_optimizer},
+    {"optimizer", "", parity_run_optimizer}, {"BERT", "", parity_run_bert},
+    {"CLIP (HF)", "", parity_run_clip},      {"ViT (timm names)", "", parity_run_vit},
+    {"ViT (HF)", "", parity_run_vit},        {"SimMIM (HF ViT)", "", parity_run_vit},
 };
 
 static parity_runner *find_runner(const parity_case *c) {

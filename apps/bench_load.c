@@ -1,0 +1,129 @@
+/* vlp bench load: how fast an index's images become batches, beside bare decoding. */
+#include "apps/bench.h"
+#include "apps/open_index.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/op_profile.h"
+#include "core/threads.h"
+#include "datasets/catalogue.h"
+#include "datasets/loader.h"
+
+#include <stdio.h>
+
+enum { DEFAULT_BATCH = 64, DECODED_FILES = 64 };
+
+typedef struct {
+    int64_t image_size, batch;
+    double seconds;
+    double rate;   /* images/s through the loader */
+    double decode; /* images/s of one core that only decodes, full size; 0 = unknown */
+    int64_t bytes; /* read in that */
+    int threads;
+} load;
+
+static vlp_status loader_rate(const cli_args *args, const vlp_index *index, load *l) {
+    vlp_transform transform = vlp_transform_defaults((int)l->image_size);
+    vlp_loader_options options = {.rows = VLP_ROWS_IMAGES,
+                                  .split = cli_text(args, "--split", NULL),
+                                  .train = true,
+                                  .batch = (int)l->batch,
+                                  .transform = &transform,
+                                  .threads = l->threads};
+    vlp_loader *loader;
+    VLP_TRY(vlp_loader_open(&loader, index, &options));
+    vlp_status status = VLP_OK;
+    int64_t done = 0;
+    double start = 0, took = 0;
+    for (int64_t i = 0; status == VLP_OK && !cli_stop && (i < 2 || took < l->seconds); i++) {
+        const vlp_batch *batch;
+        status = vlp_loader_next(loader, &batch);
+        if (status != VLP_OK) break;
+        if (i == 0) start = vlp_op_profile_clock(); /* the first batch starts threads and files */
+        if (i > 0) done += batch->count;
+        vlp_loader_release(loader);
+        took = vlp_op_profile_clock() - start;
+        cli_progress("%lld images, %.1f a second", (long long)done,
+                     took > 0 ? (double)done / took : 0);
+    }
+    l->rate = took > 0 ? (double)done / took : 0;
+    vlp_loader_free(loader);
+    return status;
+}
+
+static vlp_status decode_one(const vlp_index *index, int64_t id, vlp_image *image, vlp_buf *path,
+                             vlp_buf *caption, load *l, double *seconds) {
+    vlp_buf data = {0};
+    vlp_status status = vlp_catalogue_item(index, id, path, caption);
+    if (status == VLP_OK) status = vlp_file_read(path->data, 0, &data);
+    double began = vlp_op_profile_clock();
+    if (status == VLP_OK)
+        status = vlp_image_decode(image, (const uint8_t *)data.data, data.len, NULL);
+    if (status == VLP_OK) {
+        *seconds += vlp_op_profile_clock() - began;
+        l->bytes += (int64_t)data.len;
+    }
+    vlp_buf_free(&data);
+    return status;
+}
+
+/* One core, files evenly spread over the index; raw rows (IDX) cannot be decoded alone. */
+static vlp_status decode_rate(const cli_args *args, const vlp_index *index, load *l) {
+    vlp_rows rows;
+    VLP_TRY(vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, cli_text(args, "--split", NULL), NULL));
+    vlp_image image = {0};
+    vlp_buf path = {0}, caption = {0};
+    double seconds = 0;
+    int64_t done = 0, files = rows.count < DECODED_FILES ? rows.count : DECODED_FILES;
+    for (int64_t i = 0; i < files && seconds < l->seconds && !cli_stop; i++)
+        if (decode_one(index, rows.ids[i * (rows.count / files)], &image, &path, &caption, l,
+                       &seconds) == VLP_OK)
+            done++;
+    l->decode = seconds > 0 ? (double)done / seconds : 0;
+    vlp_image_free(&image);
+    vlp_buf_free(&path);
+    vlp_buf_free(&caption);
+    vlp_rows_close(&rows);
+    return VLP_OK;
+}
+
+static vlp_status measure(const cli_args *args, load *l) {
+    vlp_index *index;
+    int64_t bad;
+    VLP_TRY(cli_open_verified(&index, args->positional[1], NULL, &bad));
+    vlp_status status = loader_rate(args, index, l);
+    if (status == VLP_OK) status = decode_rate(args, index, l);
+    vlp_index_free(index);
+    return status;
+}
+
+static void print(const cli_args *args, const load *l) {
+    if (!cli_has(args, "--json")) {
+        printf("%.1f images/s of %lld pixels with %d threads: %.1f a thread\n", l->rate,
+               (long long)l->image_size, l->threads, l->rate / l->threads);
+        if (l->decode > 0) printf("bare decoding at full size: %.1f images/s a core\n", l->decode);
+        return;
+    }
+    vlp_json *json = vlp_json_new_object();
+    vlp_json_set_double(json, "images_per_s", l->rate);
+    vlp_json_set_double(json, "images_per_s_a_thread", l->rate / l->threads);
+    if (l->decode > 0) vlp_json_set_double(json, "decode_images_per_s_a_core", l->decode);
+    vlp_json_set_int(json, "image_size", l->image_size);
+    vlp_json_set_int(json, "threads", l->threads);
+    cli_print_json(json);
+}
+
+int bench_load(const cli_args *args) {
+    if (args->n_positional < 2)
+        return cli_usage("bench load needs an index: vlp bench load pairs.db");
+    load l = {.threads = vlp_threads_get()};
+    vlp_status status = cli_int(args, "--batch", DEFAULT_BATCH, 1, 65536, &l.batch);
+    if (status == VLP_OK) status = cli_int(args, "--image-size", 224, 8, 4096, &l.image_size);
+    if (status == VLP_OK) status = cli_double(args, "--seconds", 3, 0.01, 1e6, &l.seconds);
+    if (status == VLP_OK) status = measure(args, &l);
+    if (status != VLP_OK) return cli_fail(status);
+    cli_progress_end();
+    if (cli_stop) return EXIT_STOPPED;
+    print(args, &l);
+    return EXIT_DONE;
+}

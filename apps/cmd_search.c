@@ -1,0 +1,202 @@
+#include "apps/commands.h"
+
+#include "core/file.h"
+#include "core/json.h"
+#include "datasets/meta.h"
+#include "train/html.h"
+#include "train/search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cli_flag flags[] = {
+    {"--model", 'm', "MODEL", "model folder (default: the one that embedded DB last)"},
+    {"--image", 'i', "FILE", "searches with a picture, alone or together with texts"},
+    {"--top", 'k', "K", "hits (10)"},
+    {"--where", 'w', "FILTER",
+     "only pictures that pass, for instance \"folder=2023 and width>800\""},
+    {"--rerank", 0, "N", "orders the best N by the matching head"},
+    {"--hybrid", 0, NULL, "together with words in captions and file names"},
+    {"--relevant", 0, NULL, "only hits that stand out; exit code 1 when none does"},
+    {"--least-z", 0, "Z", "how far they must stand out (default: sqrt(2 ln N) of N pictures)"},
+    {"--html", 0, "FILE", "writes a gallery page"},
+    {"--json", 0, NULL, "a JSON object a hit"},
+    {"--print0", '0', NULL, "paths only, each ended by NUL, for xargs -0"},
+    {NULL, 0, NULL, NULL},
+};
+
+enum { MAX_TEXTS = 64, THUMBNAIL = 320 };
+
+static void print_json(const vlp_found *found) {
+    for (int64_t i = 0; i < found->n; i++) {
+        const vlp_found_hit *hit = &found->hits[i];
+        vlp_json *line = vlp_json_new_object();
+        vlp_json_set_int(line, "rank", i + 1);
+        vlp_json_set_double(line, "score", hit->score);
+        vlp_json_set_string(line, "path", hit->path);
+        vlp_json_set_string(line, "caption", hit->caption);
+        vlp_json_set_int(line, "id", hit->id);
+        vlp_json_set_double(line, "z", hit->z);
+        cli_print_json(line);
+    }
+}
+
+static void print_hits(const cli_args *args, const vlp_found *found) {
+    if (cli_has(args, "--json")) {
+        print_json(found);
+        return;
+    }
+    for (int64_t i = 0; i < found->n; i++) {
+        const vlp_found_hit *hit = &found->hits[i];
+        if (cli_has(args, "--print0"))
+            fwrite(hit->path, 1, strlen(hit->path) + 1, stdout);
+        else
+            printf("%lld\t%.4f\t%s\t%s\n", (long long)i + 1, hit->score, hit->path, hit->caption);
+    }
+}
+
+static vlp_status gallery_figure(vlp_buf *page, const vlp_found_hit *hit, int64_t rank) {
+    VLP_TRY(vlp_buf_puts(page, "<figure><a href=\""));
+    VLP_TRY(vlp_html_file_address(page, hit->path));
+    VLP_TRY(vlp_buf_puts(page, "\">"));
+    VLP_TRY(vlp_html_picture_file(page, hit->path, THUMBNAIL, hit->caption));
+    VLP_TRY(vlp_buf_printf(page, "</a><figcaption>%lld. ", (long long)rank));
+    VLP_TRY(vlp_html_text(page, hit->caption));
+    VLP_TRY(
+        vlp_buf_printf(page, "<br><span class=\"chance\">%.4f, z %.1f<br>", hit->score, hit->z));
+    VLP_TRY(vlp_html_text(page, hit->path));
+    return vlp_buf_puts(page, "</span></figcaption></figure>\n");
+}
+
+static vlp_status write_gallery(const char *file, const char *title, const vlp_found *found) {
+    vlp_buf page = {0};
+    vlp_status status = vlp_html_open(&page, title);
+    if (status == VLP_OK) status = vlp_buf_puts(&page, "<div class=\"gallery\">\n");
+    for (int64_t i = 0; i < found->n && status == VLP_OK; i++)
+        status = gallery_figure(&page, &found->hits[i], i + 1);
+    if (status == VLP_OK) status = vlp_buf_puts(&page, "</div>\n");
+    if (status == VLP_OK) status = vlp_html_close(&page);
+    if (status == VLP_OK) status = vlp_file_write(file, page.data, page.len);
+    vlp_buf_free(&page);
+    return status;
+}
+
+static vlp_status gallery(const cli_args *args, const vlp_found *found) {
+    const char *file = cli_text(args, "--html", NULL), *image = cli_text(args, "--image", NULL);
+    if (!file) return VLP_OK;
+    vlp_buf title = {0};
+    vlp_status status = vlp_buf_puts(&title, "vlp:");
+    for (int i = 1; i < args->n_positional && status == VLP_OK; i++)
+        status = vlp_buf_printf(&title, " %s", args->positional[i]);
+    if (status == VLP_OK && image) status = vlp_buf_printf(&title, " %s", image);
+    if (status == VLP_OK) status = write_gallery(file, title.data, found);
+    vlp_buf_free(&title);
+    return status;
+}
+
+static void say_what_is_missing(const cli_args *args, const vlp_search *search,
+                                const vlp_found *found, const char *model) {
+    if (cli_quiet()) return;
+    if (vlp_search_missing(search) > 0)
+        fprintf(stderr, "%lld pictures are not embedded yet; run: vlp embed %s --model %s\n",
+                (long long)vlp_search_missing(search), args->positional[0], model);
+    if (found->gone > 0)
+        fprintf(stderr,
+                "%lld hits left out: their files have moved or gone; index the folder again\n",
+                (long long)found->gone);
+    if (found->n > 0) return;
+    if (found->searched == 0)
+        fputs("nothing found: no embedded picture passes the filter\n", stderr);
+    else
+        fprintf(stderr, "nothing relevant: the best of %lld pictures has z %.1f, below %.1f\n",
+                (long long)found->searched, found->best_z, found->least_z);
+}
+
+static vlp_status read_query(const cli_args *args, vlp_query *q,
+                             vlp_query_text texts[static MAX_TEXTS]) {
+    q->texts = texts;
+    for (int i = 1; i < args->n_positional; i++) {
+        if (q->n_texts == MAX_TEXTS)
+            return VLP_FAIL(VLP_ERR_USAGE, "more than %d texts in a query", MAX_TEXTS);
+        texts[q->n_texts] = vlp_query_parse(args->positional[i]);
+        if (!texts[q->n_texts++].text[0])
+            return VLP_FAIL(VLP_ERR_USAGE, "\"%s\" holds no text", args->positional[i]);
+    }
+    q->image = cli_text(args, "--image", NULL);
+    q->hybrid = cli_has(args, "--hybrid");
+    q->relevant = cli_has(args, "--relevant") || cli_has(args, "--least-z");
+    VLP_TRY(cli_int(args, "--top", 10, 1, 10000000, &q->top));
+    VLP_TRY(cli_int(args, "--rerank", 0, 1, 1000000, &q->rerank));
+    return cli_double(args, "--least-z", 0, 0, 1000, &q->least_z);
+}
+
+/* A query of several parts is said as it was understood. */
+static void say_query(const vlp_query *q) {
+    if (cli_quiet() || (q->n_texts < 2 && !(q->n_texts == 1 && q->texts[0].weight < 0))) return;
+    fputs("query:", stderr);
+    for (int64_t t = 0; t < q->n_texts; t++)
+        fprintf(stderr, " %+g x \"%s\"", q->texts[t].weight, q->texts[t].text);
+    fprintf(stderr, "%s%s\n", q->image ? " +1 x " : "", q->image ? q->image : "");
+}
+
+static vlp_status choose_model(const cli_args *args, const vlp_index *index, vlp_buf *model) {
+    const char *given = cli_text(args, "--model", NULL), *db = args->positional[0];
+    if (given) return vlp_buf_puts(model, given);
+    VLP_TRY(vlp_meta_get(index, VLP_META_MODEL, model));
+    if (model->len > 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE, "%s is not embedded; run: vlp embed %s --model MODEL", db, db);
+}
+
+static vlp_status search_index(const cli_args *args, const vlp_query *q, const vlp_index *index,
+                               const char *model, vlp_found *found) {
+    vlp_embedder *e = NULL;
+    vlp_search *search = NULL;
+    VLP_TRY(vlp_embedder_open(&e, model, q->rerank > 0 ? 32 : 1));
+    vlp_status status = vlp_search_open(&search, index, e, model, cli_text(args, "--where", NULL));
+    if (status == VLP_OK) status = vlp_search_run(search, q, found);
+    if (status == VLP_OK) say_what_is_missing(args, search, found, model);
+    vlp_search_free(search);
+    vlp_embedder_free(e);
+    return status;
+}
+
+static int run(const cli_args *args) {
+    if (args->n_positional < 2 && !(args->n_positional == 1 && cli_has(args, "--image")))
+        return cli_usage("search needs an index and a query: vlp search pairs.db \"a red car\"");
+    vlp_query_text texts[MAX_TEXTS];
+    vlp_query query = {0};
+    vlp_index *index = NULL;
+    vlp_buf model = {0};
+    vlp_found found = {0};
+    vlp_status status = read_query(args, &query, texts);
+    if (status == VLP_OK) say_query(&query);
+    if (status == VLP_OK) status = vlp_index_open(&index, args->positional[0], VLP_DB_READ);
+    if (status == VLP_OK) status = choose_model(args, index, &model);
+    if (status == VLP_OK) status = search_index(args, &query, index, model.data, &found);
+    if (status == VLP_OK) print_hits(args, &found);
+    if (status == VLP_OK) status = gallery(args, &found);
+    int code = status != VLP_OK ? cli_fail(status) : found.n > 0 ? EXIT_DONE : EXIT_NOTHING;
+    vlp_found_close(&found);
+    vlp_buf_free(&model);
+    vlp_index_free(index);
+    return code;
+}
+
+const cli_command cmd_search = {
+    .name = "search",
+    .summary = "finds pictures of a catalogue by text, by picture, or both",
+    .usage = "DB QUERY... [options]",
+    .details =
+        "Several texts are combined: +TEXT adds, -TEXT takes away, 2:TEXT counts twice. The\n"
+        "catalogue must be embedded (vlp embed). Output: rank, score, path, first caption.\n"
+        "Scores are cosines; with --rerank probabilities, with --hybrid reciprocal ranks.\n"
+        "Exit code 1: nothing found.",
+    .examples =
+        "  vlp search photos.db \"a dog on a beach\" --top 20\n"
+        "  vlp search photos.db \"a dog\" +snow -night --where \"folder=2023\"\n"
+        "  vlp search photos.db --image cat.jpg \"2:sleeping\" --html hits.html\n"
+        "  vlp search photos.db \"a zebra\" --relevant --print0 | xargs -0 -r cp -t zebras/\n",
+    .flags = flags,
+    .dashed_texts = true,
+    .run = run,
+};

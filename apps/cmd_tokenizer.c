@@ -1,0 +1,221 @@
+#include "apps/commands.h"
+#include "apps/files.h"
+
+#include "core/json.h"
+#include "core/suggest.h"
+#include "datasets/captions.h"
+#include "text/wordpiece_train.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cli_flag flags[] = {
+    {"--kind", 'k', "KIND", "train: wordpiece"},
+    {"--vocab", 0, "N", "train: tokens at most (8000)"},
+    {"--out", 'o', "DIR", "train: the folder to write"},
+    {"--cased", 0, NULL, "train: keeps capitals and accents"},
+    {"--split", 0, "NAME", "train: the split whose captions are read (train)"},
+    {"--json", 0, NULL, "encode: {\"ids\":[...],\"tokens\":[...]} a line"},
+    {"--no-special", 0, NULL, "encode: without [CLS] and [SEP]"},
+    {"--keep-special", 0, NULL, "decode: with [CLS], [SEP] and the like"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What `train` can train; the other kinds of the field are named so that the answer is clear. */
+static const char *const kinds[] = {"wordpiece"};
+
+static int refuse_kind(const char *kind) {
+    char hint[128];
+    return cli_usage("tokenizer train --kind %s: the kinds that can be trained are: wordpiece%s",
+                     kind, vlp_suggest_text(kind, kinds, VLP_COUNT(kinds), hint, sizeof hint));
+}
+
+static vlp_status add_caption(const char *text, int64_t len, void *trainer) {
+    return vlp_wordpiece_trainer_add(trainer, text, (size_t)len);
+}
+
+static vlp_status add_line(const char *text, size_t len, int64_t number, void *trainer) {
+    (void)number;
+    return vlp_wordpiece_trainer_add(trainer, text, len);
+}
+
+static vlp_status add_source(const cli_args *args, const char *path,
+                             vlp_wordpiece_trainer *trainer) {
+    if (!cli_is_index(path)) return cli_each_line(path, add_line, trainer);
+    vlp_index *index;
+    VLP_TRY(vlp_index_open(&index, path, VLP_DB_READ));
+    vlp_status status =
+        vlp_captions_each(index, cli_text(args, "--split", "train"), add_caption, trainer);
+    vlp_index_free(index);
+    return status;
+}
+
+static vlp_status train_tokenizer(const cli_args *args, vlp_tokenizer **out) {
+    int64_t vocab;
+    VLP_TRY(cli_int(args, "--vocab", 8000, 32, 10000000, &vocab));
+    vlp_wordpiece_train_options options = {.vocab_size = (int32_t)vocab,
+                                           .lower_case = !cli_has(args, "--cased")};
+    vlp_wordpiece_trainer *trainer;
+    VLP_TRY(vlp_wordpiece_trainer_new(&trainer, &options));
+    vlp_status status = VLP_OK;
+    for (int i = 1; i < args->n_positional && status == VLP_OK; i++)
+        status = add_source(args, args->positional[i], trainer);
+    if (status == VLP_OK) status = vlp_wordpiece_trainer_finish(trainer, out);
+    vlp_wordpiece_trainer_free(trainer);
+    return status;
+}
+
+static int run_train(const cli_args *args) {
+    const char *kind = cli_text(args, "--kind", kinds[0]), *out = cli_text(args, "--out", NULL);
+    if (strcmp(kind, kinds[0]) != 0) return refuse_kind(kind);
+    if (args->n_positional < 2)
+        return cli_usage("tokenizer train needs an index or text files (- reads standard input)");
+    if (!out) return cli_usage("tokenizer train needs --out DIR, the folder to write");
+    vlp_tokenizer *tokenizer;
+    vlp_status status = train_tokenizer(args, &tokenizer);
+    if (status != VLP_OK) return cli_fail(status);
+    status = vlp_tokenizer_save(tokenizer, out);
+    int32_t size = vlp_tokenizer_size(tokenizer);
+    vlp_tokenizer_free(tokenizer);
+    if (status != VLP_OK) return cli_fail(status);
+    if (!cli_quiet()) fprintf(stderr, "%d tokens in %s\n", size, out);
+    return EXIT_DONE;
+}
+
+/* What encode and decode carry from line to line. */
+typedef struct {
+    vlp_tokenizer *tokenizer;
+    const cli_args *args;
+    const char *path;
+    int32_t *ids;
+    int room;
+    vlp_buf text;
+} work;
+
+static vlp_status make_room(work *w, size_t ids) {
+    if (ids > INT32_MAX) return VLP_FAIL(VLP_ERR_LIMIT, "%s: a line is too long", w->path);
+    if ((int)ids <= w->room) return VLP_OK;
+    int32_t *larger = vlp_realloc(w->ids, ids * sizeof *larger);
+    if (!larger) return VLP_ERR_MEMORY;
+    w->ids = larger;
+    w->room = (int)ids;
+    return VLP_OK;
+}
+
+static void print_encoding(const work *w, int n) {
+    if (!cli_has(w->args, "--json")) {
+        for (int i = 0; i < n; i++) printf("%s%d", i ? " " : "", w->ids[i]);
+        putchar('\n');
+        return;
+    }
+    vlp_json *json = vlp_json_new_object(), *ids = vlp_json_new_array();
+    vlp_json *tokens = vlp_json_new_array();
+    for (int i = 0; i < n; i++) {
+        vlp_json_append(ids, vlp_json_new_int(w->ids[i]));
+        vlp_json_append(tokens, vlp_json_new_string(vlp_tokenizer_token(w->tokenizer, w->ids[i])));
+    }
+    vlp_json_set(json, "ids", ids);
+    vlp_json_set(json, "tokens", tokens);
+    cli_print_json(json);
+}
+
+/* A character decomposes into four tokens at most. */
+static vlp_status encode_line(const char *line, size_t len, int64_t number, void *user) {
+    (void)number;
+    work *w = user;
+    VLP_TRY(make_room(w, 4 * len + 2));
+    bool special = !cli_has(w->args, "--no-special");
+    print_encoding(w, vlp_tokenizer_encode(w->tokenizer, line, len, special, w->ids, w->room));
+    return VLP_OK;
+}
+
+static vlp_status read_json_ids(work *w, const char *line, size_t len, int *n) {
+    vlp_json *json;
+    VLP_TRY(vlp_json_parse(&json, line, len, w->path));
+    const vlp_json *list = vlp_json_is_array(json) ? json : vlp_json_key(json, "ids");
+    size_t count = vlp_json_len(list);
+    vlp_status status = make_room(w, count + 1);
+    if (status == VLP_OK)
+        for (size_t i = 0; i < count; i++) {
+            int64_t id = vlp_json_as_int(vlp_json_at(list, i));
+            w->ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+        }
+    *n = (int)count;
+    vlp_json_free(json);
+    return status;
+}
+
+static vlp_status read_plain_ids(work *w, const char *line, size_t len, int *n) {
+    *n = 0;
+    VLP_TRY(make_room(w, len + 1));
+    for (const char *at = line + strspn(line, " ,\t"); *at; at += strspn(at, " ,\t")) {
+        char *end;
+        errno = 0;
+        long id = strtol(at, &end, 10);
+        if (end == at || (*end && !strchr(" ,\t", *end)))
+            return VLP_FAIL(VLP_ERR_FORMAT, "\"%.20s\" is not an id; give numbers with spaces", at);
+        w->ids[(*n)++] = errno || id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+        at = end;
+    }
+    return VLP_OK;
+}
+
+static vlp_status decode_line(const char *line, size_t len, int64_t number, void *user) {
+    work *w = user;
+    int n;
+    bool json = line[0] == '{' || line[0] == '[';
+    vlp_status status = json ? read_json_ids(w, line, len, &n) : read_plain_ids(w, line, len, &n);
+    vlp_buf_clear(&w->text);
+    if (status == VLP_OK)
+        status = vlp_tokenizer_decode(w->tokenizer, w->ids, n, !cli_has(w->args, "--keep-special"),
+                                      &w->text);
+    if (status != VLP_OK)
+        return vlp_fail_in(status, "%s:%lld", strcmp(w->path, "-") ? w->path : "standard input",
+                           (long long)number);
+    puts(w->text.data ? w->text.data : "");
+    return VLP_OK;
+}
+
+static int run_lines(const cli_args *args, cli_line_fn each) {
+    if (args->n_positional < 2)
+        return cli_usage("tokenizer %s needs a model folder or a vocab.txt", args->positional[0]);
+    if (args->n_positional > 3)
+        return cli_usage("tokenizer %s reads one file; what is \"%s\"?", args->positional[0],
+                         args->positional[3]);
+    work w = {.args = args, .path = args->n_positional > 2 ? args->positional[2] : "-"};
+    vlp_status status = vlp_tokenizer_open(&w.tokenizer, args->positional[1]);
+    if (status == VLP_OK) status = cli_each_line(w.path, each, &w);
+    vlp_tokenizer_free(w.tokenizer);
+    vlp_free(w.ids);
+    vlp_buf_free(&w.text);
+    return status == VLP_OK ? EXIT_DONE : cli_fail(status);
+}
+
+static int run(const cli_args *args) {
+    static const char *const verbs[] = {"train", "encode", "decode"};
+    const char *verb = args->n_positional ? args->positional[0] : "";
+    if (strcmp(verb, "train") == 0) return run_train(args);
+    if (strcmp(verb, "encode") == 0) return run_lines(args, encode_line);
+    if (strcmp(verb, "decode") == 0) return run_lines(args, decode_line);
+    char hint[128];
+    return cli_usage("tokenizer does train, encode or decode, not \"%s\"%s", verb,
+                     vlp_suggest_text(verb, verbs, VLP_COUNT(verbs), hint, sizeof hint));
+}
+
+const cli_command cmd_tokenizer = {
+    .name = "tokenizer",
+    .summary = "trains a tokenizer, or applies one",
+    .usage = "train DB|FILE... --out DIR | encode MODEL [FILE] | decode MODEL [FILE]",
+    .details = "train reads the captions of an index's training split, or text files a line each.\n"
+               "encode reads texts a line each; decode reads ids, or what encode --json printed.\n"
+               "MODEL is a model folder or a vocab.txt. Without FILE both read standard input.",
+    .examples =
+        "  vlp tokenizer train pairs.db --vocab 8000 --out tokenizer/\n"
+        "  vlp tokenizer train corpus.txt --cased --vocab 30000 --out tokenizer/\n"
+        "  echo \"a red car\" | vlp tokenizer encode tokenizer/ --json\n"
+        "  vlp tokenizer encode tokenizer/ captions.txt | vlp tokenizer decode tokenizer/\n",
+    .flags = flags,
+    .run = run,
+};

@@ -1,0 +1,74 @@
+#!/bin/sh
+# vlp search: texts, pictures, filters, relevance, output forms, what it says when it cannot.
+. "$(dirname "$0")/lib.sh"
+
+run 2 search pairs.db "a red square"
+complains "run: vlp embed pairs.db --model MODEL"
+run 2 search pairs.db "a red square" --model run
+complains "run: vlp embed pairs.db --model run"
+"$VLP" embed pairs.db --model run --quiet || fail "embed"
+
+# the model is remembered; a picture finds itself
+run 0 search pairs.db "a red square"
+lines 10
+run 0 search pairs.db --image pictures/004.png --top 3 --json
+lines 3
+sed -n 1p out | grep -q '^{"rank":1,"score":1.0,"path":"[^"]*/pictures/004.png","caption":"a black square","id":5,"z":' ||
+    grep -q '^{"rank":1,"score":0.999[0-9]*,"path":"[^"]*/pictures/004.png"' out || fail "finds itself"
+
+# filters apply before the search: as many hits as asked for
+run 0 search pairs.db "a red square" --where "split=test" --top 7 -0
+[ "$(tr -cd '\0' <out | wc -c)" -eq 7 ] || fail "seven paths with NULs"
+run 1 search pairs.db "a red square" --where "split=nowhere"
+complains "no embedded picture passes the filter"
+run 2 search pairs.db "a red square" --where "colour?red"
+
+# combinations, -texts, short options beside them
+run 0 search pairs.db "a square" +red -green 2:circle -k3
+lines 3
+complains 'query: +1 x "a square" +1 x "red" -1 x "green" +2 x "circle"'
+run 0 search pairs.db "a square" --top 1
+first=$(cut -f3 out)
+run 0 search pairs.db "-a square" --top 30
+[ "$(sed -n '$p' out | cut -f3)" = "$first" ] || fail "a negative text turns the order round"
+run 2 search pairs.db "+"
+complains "holds no text"
+run 2 search pairs.db
+
+# nothing stands out that far
+run 1 search pairs.db "a red square" --least-z 50
+complains "nothing relevant: the best of 30 pictures has z"
+[ ! -s out ] || fail "hits in spite of it"
+
+# words in captions and file names
+run 0 search pairs.db "017" --hybrid --top 3
+says "/pictures/017.png"
+run 0 search pairs.db "017" --hybrid --relevant --least-z 50
+lines 1
+
+run 2 search pairs.db "a red square" --rerank 5
+complains "matching head"
+
+# the gallery holds its pictures and no markup from captions
+cat >nasty.jsonl <<'X'
+{"image":"pictures/000.png","caption":"<script>alert(\"1\")</script> & 'quotes'"}
+X
+"$VLP" index nasty.db nasty.jsonl --quiet
+"$VLP" embed nasty.db --model run --quiet
+run 0 search nasty.db '<b>"bold"</b>' --html gallery.html
+grep -q '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;quotes&#39;' gallery.html || fail "escaping"
+! grep -q '<script\|<b>' gallery.html || fail "markup from a caption"
+grep -q 'src="data:image/jpeg;base64,/9j/' gallery.html || fail "no thumbnail"
+! grep -q 'http:\|https:' gallery.html || fail "an outside address"
+
+# moved files are left out, and told
+mv pictures/004.png elsewhere.png
+run 0 search pairs.db --image elsewhere.png --top 3
+silent_about "pictures/004.png"
+lines 3
+complains "1 hits left out"
+
+run 2 search pairs.db --image missing.png
+complains "missing.png"
+run 2 search missing.db "a dog"
+complains "no index at missing.db"

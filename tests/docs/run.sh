@@ -1,0 +1,78 @@
+#!/bin/bash
+# run.sh VLP FILE...: runs every command in the ```sh blocks of Markdown files, in one scratch folder
+# that holds what the examples name. Blocks marked ```sh norun are left out. Training is made tiny:
+# keys and bounds are added behind what the documentation says.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+vlp=$(realpath "$1")
+shift
+mapfile -t documents < <(realpath "$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The program that the examples call. Exit code 3 (something was skipped) fails here too.
+mkdir "$work/bin"
+cat >"$work/bin/vlp" <<END
+#!/bin/bash
+tiny=()
+if [[ \$1 == pretrain && \$* != *--help* && \$* != *--resume* ]]; then
+    tiny=(--steps 1 --batch 2)
+    for pair in image_size=16 patch=8 width=16 heads=2 vision_depth=1 text_depth=1 embedding=16 \
+        text_width=0 text_heads=0 eval_rows=4; do
+        tiny+=(--set "\$pair")
+    done
+fi
+exec "$vlp" "\$@" "\${tiny[@]}"
+END
+chmod +x "$work/bin/vlp"
+export PATH=$work/bin:$PATH
+
+# ---- what the examples name -----------------------------------------------------------------
+
+images=$here/../data/images/files
+mkdir "$work/stage"
+cd "$work/stage"
+mkdir -p photos folders/train/red_fox folders/dog mnist
+names=(one two three four five six)
+files=(gray.jpg q30-420.jpg progressive-420.jpg cmyk.jpg palette8.png gray8.png)
+for i in "${!names[@]}"; do
+    name=${names[i]}.${files[i]##*.}
+    cp "$images/${files[i]}" "photos/$name"
+    printf 'a picture called %s\nnumber %s\n' "${names[i]}" "${names[i]}" >"photos/${names[i]}.txt"
+    paths+=("$name")
+done
+cp photos/one.jpg folders/train/red_fox/1.jpg
+cp photos/two.jpg folders/dog/1.jpg
+{
+    echo image,caption,split
+    for i in "${!paths[@]}"; do
+        splits=(train train train train val test)
+        echo "photos/${paths[i]},picture ${names[i]} from a table,${splits[i]}"
+    done
+} >captions.csv
+printf 'name\twords\n%s\tfrom a table with tabs\n' "${paths[0]}" >captions.tsv
+printf '{"image": "%s", "caption": ["a red car", "a car"]}\n' "${paths[1]}" >pairs.jsonl
+printf '{"images": [{"id": 7, "file_name": "%s"}], "annotations": [{"image_id": 7, "caption": "a hat"}]}' \
+    "${paths[2]}" >annotations.json
+printf '{"images": [{"filename": "%s", "split": "test", "sentences": [{"raw": "a cup"}]}]}' \
+    "${paths[3]}" >dataset.json
+printf '[{"image": "%s", "caption": "a tree"}]' "${paths[4]}" >albef.json
+printf 'a photo of a {}\na {}\n' >templates.txt
+printf 'zero\none\n' >names.txt
+printf '\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\2abcdefgh' >mnist/train-images-idx3-ubyte
+printf '\0\0\10\1\0\0\0\2\0\1' >mnist/train-labels-idx1-ubyte
+printf 'a first line\na second line\n' >corpus.txt
+
+# ---- running --------------------------------------------------------------------------------
+
+for file in "${documents[@]}"; do
+    awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$file" >"$work/commands.sh"
+    [[ -s $work/commands.sh ]] || { echo "$file has no \`\`\`sh block" >&2; exit 1; }
+    bash -exuo pipefail "$work/commands.sh" >"$work/out" 2>"$work/err" || {
+        status=$?
+        tail -n 5 "$work/out" "$work/err" >&2
+        echo "$file: a command of its examples fails with exit code $status" >&2
+        exit 1
+    }
+    echo "$(basename "$file"): $(grep -c '^vlp ' "$work/commands.sh") commands work"
+done

@@ -1,0 +1,51 @@
+#include "text/bert_names.h"
+
+/* The first checkpoints call a norm's weight and bias gamma and beta. */
+#define NORM(t, o)                                                                                 \
+    VLP_NAME_LAYER(t, o), {.theirs = t ".gamma", .ours = o ".weight"}, {                           \
+        .theirs = t ".beta", .ours = o ".bias"                                                     \
+    }
+
+static const vlp_name_row encoder[] = {
+    {.theirs = "embeddings.position_ids"},
+    {.theirs = "embeddings.word_embeddings.weight", .ours = "words"},
+    {.theirs = "embeddings.position_embeddings.weight", .ours = "positions"},
+    {.theirs = "embeddings.token_type_embeddings.weight", .ours = "types"},
+    NORM("embeddings.LayerNorm", "norm"),
+    VLP_NAME_PART("encoder.layer.{}.attention.self.query", "blocks.{}.attn.qkv", 0, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.self.key", "blocks.{}.attn.qkv", 1, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.self.value", "blocks.{}.attn.qkv", 2, 3),
+    VLP_NAME_LAYER("encoder.layer.{}.attention.output.dense", "blocks.{}.attn.proj"),
+    NORM("encoder.layer.{}.attention.output.LayerNorm", "blocks.{}.norm1"),
+    VLP_NAME_LAYER("encoder.layer.{}.intermediate.dense", "blocks.{}.mlp.fc1"),
+    VLP_NAME_LAYER("encoder.layer.{}.output.dense", "blocks.{}.mlp.fc2"),
+    NORM("encoder.layer.{}.output.LayerNorm", "blocks.{}.norm2"),
+    VLP_NAME_LAYER("pooler.dense", "pooler"),
+};
+
+/* What stands beside the encoder, without its prefix. The decoder is tied to the words. */
+static const vlp_name_row heads[] = {
+    VLP_NAME_LAYER("cls.predictions.transform.dense", "mlm.dense"),
+    NORM("cls.predictions.transform.LayerNorm", "mlm.norm"),
+    {.theirs = "cls.predictions.bias", .ours = "mlm.bias"},
+    {.theirs = "cls.predictions.decoder.bias", .ours = "mlm.bias"},
+    {.theirs = "cls.predictions.decoder.weight", .ours = "words"},
+    VLP_NAME_LAYER("cls.seq_relationship", "nsp"),
+    VLP_NAME_LAYER("classifier", "classifier"),
+};
+
+static const char *const prefixes[] = {"bert.",         "",       "text_encoder.bert.",
+                                       "text_encoder.", "model.", NULL};
+
+vlp_status vlp_bert_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours) {
+    const char *prefix = vlp_name_prefix(file, prefixes, "embeddings.word_embeddings.weight");
+    if (!prefix)
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                        "%s: no \"embeddings.word_embeddings.weight\": not a BERT whose names are "
+                        "known",
+                        vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file
+                                                    : "checkpoint");
+    vlp_name_map_add(map, encoder, VLP_COUNT(encoder), prefix, ours);
+    vlp_name_map_add(map, heads, VLP_COUNT(heads), "", ours);
+    return VLP_OK;
+}

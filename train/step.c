@@ -1,0 +1,29 @@
+#include "train/step.h"
+
+vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tensor **terms) {
+    vlp_encodings e;
+    vlp_encodings_begin(&e, step->tape, step->model, pairs);
+    return vlp_objectives_loss(step->objectives, &e, terms);
+}
+
+vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops) {
+    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
+    vlp_pairs pairs = {.batch = batch, .tokens = {.batch = batch, .length = length}};
+    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+    VLP_TRY(vlp_tape_plan(step->tape));
+    vlp_tape_set_training(step->tape, true);
+    vlp_tensor *loss = vlp_step_loss(step, &pairs, terms);
+    VLP_TRY(vlp_tape_backward(step->tape, loss));
+    *flops = vlp_tape_flops(step->tape);
+    return vlp_tape_open(step->tape, vlp_tape_bytes(step->tape) / SLACK_SHARE + SLACK);
+}
+
+vlp_optimizer_options vlp_step_optimizer(const vlp_recipe *recipe) {
+    vlp_optimizer_options options = vlp_optimizer_defaults();
+    options.beta1 = recipe->beta1;
+    options.beta2 = recipe->beta2;
+    options.eps = recipe->eps;
+    options.weight_decay = recipe->weight_decay;
+    options.max_grad_norm = recipe->clip_grad;
+    return options;
+}

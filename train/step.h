@@ -1,0 +1,27 @@
+/* A training step's two halves that the trainer and the benchmark share: the loss of a batch on the
+ * tape, and the optimizer that a recipe asks for. */
+#ifndef VLP_TRAIN_STEP_H
+#define VLP_TRAIN_STEP_H
+
+#include "objectives/objective.h"
+#include "train/optimizer.h"
+#include "train/recipe.h"
+
+/* Borrowed. */
+typedef struct {
+    vlp_tape *tape;
+    const vlp_model *model;
+    vlp_objectives *objectives;
+} vlp_step;
+
+/* The weighted sum of the objectives; terms [objectives->count] are the single ones. NULL when the
+ * tape has failed. */
+vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tensor **terms);
+
+/* Rehearses a step of `batch` pairs with captions of `length` tokens, puts the tape into training
+ * mode and reserves its memory. *flops = of forward and backward. */
+vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops);
+
+vlp_optimizer_options vlp_step_optimizer(const vlp_recipe *recipe);
+
+#endif

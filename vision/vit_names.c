@@ -1,0 +1,62 @@
+#include "vision/vit_names.h"
+
+static const vlp_name_row timm[] = {
+    {.theirs = "cls_token", .ours = "class_token"},
+    {.theirs = "pos_embed", .ours = "positions"},
+    {.theirs = "mask_token", .ours = "mask_token"},
+    VLP_NAME_LAYER("patch_embed.proj", "patch_embed"),
+    VLP_NAME_LAYER("blocks.{}.norm1", "blocks.{}.norm1"),
+    VLP_NAME_LAYER("blocks.{}.attn.qkv", "blocks.{}.attn.qkv"),
+    VLP_NAME_LAYER("blocks.{}.attn.proj", "blocks.{}.attn.proj"),
+    VLP_NAME_LAYER("blocks.{}.norm2", "blocks.{}.norm2"),
+    VLP_NAME_LAYER("blocks.{}.mlp.fc1", "blocks.{}.mlp.fc1"),
+    VLP_NAME_LAYER("blocks.{}.mlp.fc2", "blocks.{}.mlp.fc2"),
+    VLP_NAME_LAYER("norm", "norm"),
+    VLP_NAME_LAYER("fc_norm", "fc_norm"),
+    VLP_NAME_LAYER("head", "classifier"),
+};
+
+static const vlp_name_row hf[] = {
+    {.theirs = "embeddings.cls_token", .ours = "class_token"},
+    {.theirs = "embeddings.position_embeddings", .ours = "positions"},
+    {.theirs = "embeddings.mask_token", .ours = "mask_token"},
+    VLP_NAME_LAYER("embeddings.patch_embeddings.projection", "patch_embed"),
+    VLP_NAME_LAYER("encoder.layer.{}.layernorm_before", "blocks.{}.norm1"),
+    VLP_NAME_PART("encoder.layer.{}.attention.attention.query", "blocks.{}.attn.qkv", 0, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.attention.key", "blocks.{}.attn.qkv", 1, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.attention.value", "blocks.{}.attn.qkv", 2, 3),
+    VLP_NAME_LAYER("encoder.layer.{}.attention.output.dense", "blocks.{}.attn.proj"),
+    VLP_NAME_LAYER("encoder.layer.{}.layernorm_after", "blocks.{}.norm2"),
+    VLP_NAME_LAYER("encoder.layer.{}.intermediate.dense", "blocks.{}.mlp.fc1"),
+    VLP_NAME_LAYER("encoder.layer.{}.output.dense", "blocks.{}.mlp.fc2"),
+    VLP_NAME_LAYER("layernorm", "norm"),
+    VLP_NAME_LAYER("pooler.dense", "pooler"),
+};
+
+/* What stands beside the encoder, without its prefix. */
+static const vlp_name_row hf_heads[] = {
+    VLP_NAME_LAYER("classifier", "classifier"),
+    VLP_NAME_LAYER("decoder.0", "decoder"),
+};
+
+static const char *const timm_prefixes[] = {"",          "visual_encoder.", "encoder.",
+                                            "backbone.", "module.",         NULL};
+static const char *const hf_prefixes[] = {"", "vit.", "model.", "module.", NULL};
+
+vlp_status vlp_vit_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours) {
+    const char *prefix = vlp_name_prefix(file, hf_prefixes, "embeddings.cls_token");
+    if (prefix) {
+        vlp_name_map_add(map, hf, VLP_COUNT(hf), prefix, ours);
+        vlp_name_map_add(map, hf_heads, VLP_COUNT(hf_heads), "", ours);
+        return VLP_OK;
+    }
+    prefix = vlp_name_prefix(file, timm_prefixes, "cls_token");
+    if (prefix) {
+        vlp_name_map_add(map, timm, VLP_COUNT(timm), prefix, ours);
+        return VLP_OK;
+    }
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: neither \"cls_token\" (timm) nor \"embeddings.cls_token\" (Hugging Face) "
+                    "is there: not a ViT whose names are known",
+                    vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file : "checkpoint");
+}
