@@ -6,8 +6,9 @@
  * A negative is drawn with probability proportional to exp(s_ij) among the non-positives, as
  * argmax(s_ij + Gumbel noise): in the log domain nothing underflows. A sample whose whole batch is
  * positive has no negative; its rows are left out of the mean. */
+#include "objectives/itm.h"
+
 #include "core/memory.h"
-#include "core/rng.h"
 #include "objectives/kinds.h"
 
 #include <math.h>
@@ -27,9 +28,8 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
     return VLP_OK;
 }
 
-/* The drawn non-positive of sample i, or -1. `scores` walks along a row or a column of s_ij. */
-static int32_t draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, int64_t stride,
-                    vlp_rng *rng) {
+int32_t vlp_itm_draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, int64_t stride,
+                     vlp_rng *rng) {
     int32_t best = -1;
     double best_score = 0;
     for (int64_t j = 0; j < pairs->batch; j++) {
@@ -56,8 +56,9 @@ static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarit
     s->negatives = 0;
     for (int64_t i = 0; i < n; i++) {
         vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_ITM, pairs->epoch, pairs->keys[i]);
-        int32_t image = draw(pairs, i, similarity ? similarity + i : NULL, all, &rng);
-        int32_t text = draw(pairs, i, similarity ? similarity + i * all : NULL, 1, &rng);
+        /* along column i and row i of s_ij */
+        int32_t image = vlp_itm_draw(pairs, i, similarity ? similarity + i : NULL, all, &rng);
+        int32_t text = vlp_itm_draw(pairs, i, similarity ? similarity + i * all : NULL, 1, &rng);
         int32_t self = (int32_t)i;
         const int32_t texts[] = {self, self, text < 0 ? self : text};
         const int32_t images[] = {self, image < 0 ? self : image, self};

@@ -37,7 +37,7 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
 
 typedef struct {
     int32_t *ids, *rows, *targets;
-    int32_t *images; /* [n]: sample b is fused with image b */
+    int32_t *images; /* of each text: its own, among those of the whole batch */
     int64_t batch, count;
 } masked_batch;
 
@@ -84,7 +84,8 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     vlp_tensor *x = vlp_model_text_tokens(e->tape, e->model, &tokens);
     if (vlp_model_can_match(e->model))
         x = vlp_fusion_forward(e->tape, &e->model->fusion, x, tokens.attention_mask,
-                               vlp_encodings_image_keys(e), m.images);
+                               vlp_encodings_image_keys(e),
+                               m.batch < e->pairs->batch ? m.images : NULL);
     x = vlp_gather_rows(e->tape, x, m.rows, m.count);
     x = vlp_mlm_head_forward(e->tape, &s->head, &e->model->text, x);
     return vlp_cross_entropy(e->tape, x, m.targets, 0);
