@@ -235,12 +235,14 @@ vlp_status cli_list_read(cli_list *out, const char *text) {
         for (size_t n; status == VLP_OK && (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
             status = vlp_buf_append(&buf, chunk, n);
         if (file != stdin) fclose(file);
-    } else if (strchr(text, ',') || !strchr(text, '/')) {
+    } else if (strchr(text, ',') || strstr(text, "{}")) {
         status = vlp_buf_puts(&buf, text);
         for (char *p = buf.data; status == VLP_OK && *p; p++)
             if (*p == ',') *p = '\n';
     } else {
-        return VLP_FAIL(VLP_ERR_NOT_FOUND, "cannot open %s: %s", text, strerror(errno));
+        return VLP_FAIL(VLP_ERR_NOT_FOUND,
+                        "cannot open %s: %s; a list on the command line has commas: a,b,c", text,
+                        strerror(errno));
     }
     for (char *save,
          *line = status == VLP_OK && buf.data ? strtok_r(buf.data, "\r\n", &save) : NULL;

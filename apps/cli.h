@@ -85,8 +85,8 @@ const char *cli_duration(double seconds, char out[32]);
 struct json_t;
 void cli_print_json(struct json_t *value);
 
-/* Lines of a text file, or the parts of "a,b,c" when there is no such file. Free with
- * cli_list_free. */
+/* Lines of a text file, or the parts of "a,b,c" (or one template with {}) when there is no such
+ * file. Free with cli_list_free. */
 typedef struct {
     char **items;
     int64_t count;

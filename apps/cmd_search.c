@@ -3,7 +3,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "datasets/meta.h"
-#include "train/html.h"
+#include "train/gallery.h"
 #include "train/search.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
-enum { MAX_TEXTS = 64, THUMBNAIL = 320 };
+enum { MAX_TEXTS = 64 };
 
 static void print_json(const vlp_found *found) {
     for (int64_t i = 0; i < found->n; i++) {
@@ -55,42 +55,18 @@ static void print_hits(const cli_args *args, const vlp_found *found) {
     }
 }
 
-static vlp_status gallery_figure(vlp_buf *page, const vlp_found_hit *hit, int64_t rank) {
-    VLP_TRY(vlp_buf_puts(page, "<figure><a href=\""));
-    VLP_TRY(vlp_html_file_address(page, hit->path));
-    VLP_TRY(vlp_buf_puts(page, "\">"));
-    VLP_TRY(vlp_html_picture_file(page, hit->path, THUMBNAIL, hit->caption));
-    VLP_TRY(vlp_buf_printf(page, "</a><figcaption>%lld. ", (long long)rank));
-    VLP_TRY(vlp_html_text(page, hit->caption));
-    VLP_TRY(
-        vlp_buf_printf(page, "<br><span class=\"chance\">%.4f, z %.1f<br>", hit->score, hit->z));
-    VLP_TRY(vlp_html_text(page, hit->path));
-    return vlp_buf_puts(page, "</span></figcaption></figure>\n");
-}
-
-static vlp_status write_gallery(const char *file, const char *title, const vlp_found *found) {
-    vlp_buf page = {0};
-    vlp_status status = vlp_html_open(&page, title);
-    if (status == VLP_OK) status = vlp_buf_puts(&page, "<div class=\"gallery\">\n");
-    for (int64_t i = 0; i < found->n && status == VLP_OK; i++)
-        status = gallery_figure(&page, &found->hits[i], i + 1);
-    if (status == VLP_OK) status = vlp_buf_puts(&page, "</div>\n");
-    if (status == VLP_OK) status = vlp_html_close(&page);
-    if (status == VLP_OK) status = vlp_file_write(file, page.data, page.len);
-    vlp_buf_free(&page);
-    return status;
-}
-
-static vlp_status gallery(const cli_args *args, const vlp_found *found) {
+static vlp_status gallery(const cli_args *args, const vlp_index *index, const vlp_found *found) {
     const char *file = cli_text(args, "--html", NULL), *image = cli_text(args, "--image", NULL);
     if (!file) return VLP_OK;
-    vlp_buf title = {0};
+    vlp_buf title = {0}, page = {0};
     vlp_status status = vlp_buf_puts(&title, "vlp:");
     for (int i = 1; i < args->n_positional && status == VLP_OK; i++)
         status = vlp_buf_printf(&title, " %s", args->positional[i]);
     if (status == VLP_OK && image) status = vlp_buf_printf(&title, " %s", image);
-    if (status == VLP_OK) status = write_gallery(file, title.data, found);
+    if (status == VLP_OK) status = vlp_gallery_html(&page, index, title.data, found);
+    if (status == VLP_OK) status = vlp_file_write(file, page.data, page.len);
     vlp_buf_free(&title);
+    vlp_buf_free(&page);
     return status;
 }
 
@@ -174,7 +150,7 @@ static int run(const cli_args *args) {
     if (status == VLP_OK) status = choose_model(args, index, &model);
     if (status == VLP_OK) status = search_index(args, &query, index, model.data, &found);
     if (status == VLP_OK) print_hits(args, &found);
-    if (status == VLP_OK) status = gallery(args, &found);
+    if (status == VLP_OK) status = gallery(args, index, &found);
     int code = status != VLP_OK ? cli_fail(status) : found.n > 0 ? EXIT_DONE : EXIT_NOTHING;
     vlp_found_close(&found);
     vlp_buf_free(&model);

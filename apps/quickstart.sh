@@ -14,8 +14,8 @@ packages (350 MB, not installed), trains a small model on it, evaluates it on dr
 seen, and searches them. Run it again to continue where it stopped. Needs 2 GB of disk, no GPU.
 
   -o, --out FOLDER   where everything goes (default ./quickstart)
-  -m, --minutes N    training time (default 30)
-  -s, --size SIZE    nano, tiny, small or base (default tiny)
+  -m, --minutes N    training time (default 6)
+  -r, --recipe NAME  a recipe's name or file (default apps/quickstart.json)
   -f, --force        do the named steps again
   -h, --help         this text
 
@@ -23,15 +23,15 @@ steps: packages build fetch corpus index tokenizer pretrain eval classify search
 
 examples:
   apps/quickstart.sh
-  apps/quickstart.sh --minutes 5 --size nano --out /tmp/first-look
+  apps/quickstart.sh --minutes 60 --out ./an-hour
   apps/quickstart.sh --force eval search
 END
 }
 
 steps=(packages build fetch corpus index tokenizer pretrain eval classify search)
 out=quickstart
-minutes=30
-size=tiny
+minutes=6
+recipe=$root/apps/quickstart.json
 force=0
 chosen=()
 
@@ -44,7 +44,7 @@ while [[ $# -gt 0 ]]; do
     case $1 in
     -o | --out) out=$(value "$@") && shift 2 ;;
     -m | --minutes) minutes=$(value "$@") && shift 2 ;;
-    -s | --size) size=$(value "$@") && shift 2 ;;
+    -r | --recipe) recipe=$(value "$@") && shift 2 ;;
     -f | --force) force=1 && shift ;;
     -h | --help) usage && exit ;;
     -*) die "unknown option $1; see apps/quickstart.sh --help" ;;
@@ -108,51 +108,69 @@ step_corpus() {
     done
 }
 
+# One index of named sources: drawings to train on, Fashion-MNIST, and three emoji sets held out.
 step_index() {
     local name
-    "$vlp" index "$out/corpus.db" "$corpus/corpus.jsonl" --format jsonl
+    "$vlp" index "$out/corpus.db" "$corpus/corpus.jsonl" --format jsonl --name drawings
     for name in emoji-other-vendor emoji-unseen emoji-unseen-other-vendor; do
-        "$vlp" index "$out/$name.db" "$corpus/$name.jsonl" --format jsonl
+        "$vlp" index "$out/corpus.db" "$corpus/$name.jsonl" --format jsonl --name "$name"
     done
-    "$vlp" index "$out/fashion.db" "$out/fashion" --format idx \
+    "$vlp" index "$out/corpus.db" "$out/fashion" --format idx --name fashion \
         --classes "$corpus/fashion-mnist.txt" --templates "$corpus/fashion-mnist-templates.txt"
     "$vlp" stats "$out/corpus.db" >&2
 }
 
 step_tokenizer() {
-    "$vlp" tokenizer train "$out/corpus.db" --kind wordpiece --vocab 4000 --out "$out/tokenizer"
+    "$vlp" tokenizer train "$out/corpus.db" --kind wordpiece --vocab 8000 --out "$out/tokenizer"
 }
 
 step_pretrain() {
-    local resume=()
-    [[ -d $run ]] && resume=(--resume)
-    "$vlp" pretrain vlp --data "$out/corpus.db" --out "$run" --size "$size" \
-        --set tokenizer="$out/tokenizer" --max-minutes "$minutes" "${resume[@]}"
+    if [[ -e $run/recipe.json ]]; then
+        "$vlp" pretrain --data "$out/corpus.db" --out "$run" --resume
+    else
+        "$vlp" pretrain "$recipe" --data "$out/corpus.db" --out "$run" \
+            --tokenizer "$out/tokenizer" --max-minutes "$minutes"
+    fi
 }
 
-# Drawings never seen; the same emoji by another vendor; emoji concepts never seen, by both vendors.
+# evaluate NAME SOURCE: retrieval both ways, beside chance and beside raw pixels.
+evaluate() {
+    say ""
+    say "$1:"
+    "$vlp" eval "$run" --data "$out/corpus.db" --split test --source "$2" --only retrieval \
+        --pixels "${@:3}"
+}
+
 step_eval() {
-    local name
-    say "held-out drawings:"
-    "$vlp" eval "$run" --data "$out/corpus.db" --split test --report "$out/report.html"
-    for name in emoji-other-vendor emoji-unseen emoji-unseen-other-vendor; do
-        say "${name//-/ }:"
-        "$vlp" eval "$run" --data "$out/$name.db" --split test
-    done
+    evaluate "drawings never seen" drawings --report "$out/report.html"
+    evaluate "emoji seen from another vendor only" emoji-other-vendor
+    evaluate "emoji concepts never seen, same vendor" emoji-unseen
+    evaluate "emoji concepts never seen, other vendor" emoji-unseen-other-vendor
+    say ""
+    say "Fashion-MNIST, zero-shot on its 10,000 test pictures:"
+    "$vlp" eval "$run" --data "$out/corpus.db" --split test --source fashion --only zero-shot \
+        --classes "$corpus/fashion-mnist.txt" --templates "$corpus/fashion-mnist-templates.txt" \
+        --pixels --pixel-side 28
 }
 
-# Zero-shot: no picture of these folders' classes was labelled in training.
+# A folder of pictures that were never trained on, sorted into words.
 step_classify() {
     "$vlp" classify "$run" "$corpus/images/emojione-unseen" \
-        --classes animal,food,vehicle,building,person,clothing,flower --top 2
+        --classes animal,food,vehicle,building,person,clothing,flower,sport --top 2
 }
 
 step_search() {
-    local image
+    local image query
     "$vlp" embed "$out/corpus.db" --model "$run"
-    "$vlp" search "$out/corpus.db" "red apple" --top 24 --html "$out/search-text.html"
+    for query in "red apple" "musical instrument" "a dog"; do
+        say "searching \"$query\""
+        "$vlp" search "$out/corpus.db" "$query" --where "source=drawings" --top 8 \
+            --html "$out/search-${query// /-}.html"
+    done
     image=$(find "$corpus/images/emojione-unseen" -name '*.jpg' | LC_ALL=C sort | sed -n 1p)
-    "$vlp" search "$out/corpus.db" --image "$image" --top 24 --html "$out/search-image.html"
+    say "searching pictures like $image"
+    "$vlp" search "$out/corpus.db" --image "$image" --where "source=drawings" --top 8 \
+        --html "$out/search-like-a-picture.html"
 }
 
 # ---- running them ------------------------------------------------------------------------------
@@ -178,15 +196,14 @@ next_steps() {
     cat >&2 <<END
 
 Done in $((SECONDS / 60)) min. Look at
-  $out/report.html          what the model finds, and where it fails
-  $out/search-text.html     "red apple"
-  $out/search-image.html    pictures like a picture
+  $out/report.html                   what the model finds, and where it fails
+  $out/search-red-apple.html         and the other searches beside it
 Try next
   $vlp search $out/corpus.db "a bird" --top 10
-  $vlp search $out/corpus.db "hat" -- -black --html hats.html
-  $vlp serve $out/corpus.db --model $run
+  $vlp search $out/corpus.db "hat" -black --html hats.html
   $vlp classify $run YOUR_PICTURES --classes cat,dog,car
-  $vlp index mine.db YOUR_FOLDER && $vlp pretrain vlp --data mine.db --out mine --init $run
+  $vlp index mine.db YOUR_FOLDER
+  $vlp pretrain vlp --size nano --data mine.db --out mine --max-minutes 60
 END
 }
 

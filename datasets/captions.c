@@ -3,6 +3,7 @@
 static const char query[] =
     "SELECT c.text FROM captions c LEFT JOIN images i ON i.id = c.image_id"
     " WHERE (?1 IS NULL OR coalesce(i.split, c.split) = ?1)"
+    " AND (c.image_id IS NULL OR i.state <> 2)" /* VLP_IMAGE_BAD */
     " AND NOT EXISTS (SELECT 1 FROM captions d WHERE d.image_id = c.image_id"
     " AND d.hash = c.hash AND d.id < c.id) ORDER BY c.id";
 

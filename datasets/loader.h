@@ -28,7 +28,8 @@ typedef struct {
 typedef struct {
     vlp_rows_kind rows;
     const char *split;          /* NULL = all */
-    const vlp_mixture *mixture; /* [n_mixture]; none = all sources, each row once an epoch */
+    const vlp_mixture *mixture; /* [n_mixture]; none = all sources, each row once an epoch; an
+                                   evaluation takes one source at most */
     int n_mixture;
     bool train;      /* random order, augmentation and captions, endless; else in order, once */
     int batch;       /* samples a batch of this rank */

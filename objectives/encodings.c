@@ -1,8 +1,15 @@
 #include "objectives/encodings.h"
 
+#include <math.h>
+
 bool vlp_pairs_positive(const vlp_pairs *pairs, int64_t i, int64_t j) {
     return i == j || pairs->image_groups[i] == pairs->image_groups[j] ||
            pairs->caption_groups[i] == pairs->caption_groups[j];
+}
+
+int64_t vlp_pairs_share(const vlp_pairs *pairs, double share) {
+    int64_t n = llround(share * (double)pairs->batch);
+    return n < 1 ? 1 : n;
 }
 
 void vlp_encodings_begin(vlp_encodings *e, vlp_tape *tape, const vlp_model *model,

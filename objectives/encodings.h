@@ -20,6 +20,10 @@ typedef struct {
  * picture, or the same caption of another picture. */
 bool vlp_pairs_positive(const vlp_pairs *pairs, int64_t i, int64_t j);
 
+/* How many of the batch's pairs an objective with this share uses: the first so many; at least 1.
+ */
+int64_t vlp_pairs_share(const vlp_pairs *pairs, double share);
+
 typedef struct {
     vlp_tape *tape;
     const vlp_model *model;

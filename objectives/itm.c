@@ -1,17 +1,20 @@
 /* Image-text matching with hard negatives (ALBEF, Li et al., 2021, section 3.2).
- * 3B fused pairs: every true pair, every text with a negative image, every image with a negative
- * text; two-class cross-entropy on the first fused token, mean over the pairs.
+ * 3B fused pairs (or a share of them): every true pair, every text with a negative image, every
+ * image with a negative text; two-class cross-entropy on the first fused token, mean over the
+ * pairs.
  *
  * A negative is drawn with probability proportional to exp(s_ij) among the non-positives, as
  * argmax(s_ij + Gumbel noise): in the log domain nothing underflows. A sample whose whole batch is
  * positive has no negative; its rows are left out of the mean. */
+#include "objectives/itm.h"
+
 #include "core/memory.h"
-#include "core/rng.h"
 #include "objectives/kinds.h"
 
 #include <math.h>
 
 typedef struct {
+    double share;
     bool by_similarity; /* with ITC on; else negatives are uniform */
     int64_t positives, negatives;
 } itm_state;
@@ -20,13 +23,13 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
     itm_state *s = vlp_alloc_zero(1, sizeof *s);
     *state = s;
     if (!s) return VLP_ERR_MEMORY;
+    s->share = setup->options->itm_share;
     s->by_similarity = setup->options->itc_weight > 0;
     return VLP_OK;
 }
 
-/* The drawn non-positive of sample i, or -1. `scores` walks along a row or a column of s_ij. */
-static int32_t draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, int64_t stride,
-                    vlp_rng *rng) {
+int32_t vlp_itm_draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, int64_t stride,
+                     vlp_rng *rng) {
     int32_t best = -1;
     double best_score = 0;
     for (int64_t j = 0; j < pairs->batch; j++) {
@@ -42,18 +45,20 @@ static int32_t draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, i
 
 /* The 3B pairs: which text, which image, and the class (-1 = left out). */
 typedef struct {
+    int64_t n; /* B, or the share of it */
     int32_t *text, *image, *target;
-    uint8_t *mask; /* [3B, L] */
+    uint8_t *mask; /* [3n, L] */
 } triples;
 
 static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarity, triples *t) {
-    int64_t n = pairs->batch, length = pairs->tokens.length;
+    int64_t n = t->n, all = pairs->batch, length = pairs->tokens.length;
     s->positives = n;
     s->negatives = 0;
     for (int64_t i = 0; i < n; i++) {
         vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_ITM, pairs->epoch, pairs->keys[i]);
-        int32_t image = draw(pairs, i, similarity ? similarity + i : NULL, n, &rng);
-        int32_t text = draw(pairs, i, similarity ? similarity + i * n : NULL, 1, &rng);
+        /* along column i and row i of s_ij */
+        int32_t image = vlp_itm_draw(pairs, i, similarity ? similarity + i : NULL, all, &rng);
+        int32_t text = vlp_itm_draw(pairs, i, similarity ? similarity + i * all : NULL, 1, &rng);
         int32_t self = (int32_t)i;
         const int32_t texts[] = {self, self, text < 0 ? self : text};
         const int32_t images[] = {self, image < 0 ? self : image, self};
@@ -74,7 +79,7 @@ static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarit
 }
 
 static bool allocate(vlp_tape *tape, const vlp_pairs *pairs, triples *t) {
-    size_t rows = 3 * (size_t)pairs->batch;
+    size_t rows = 3 * (size_t)t->n;
     t->text = vlp_tape_alloc(tape, rows * sizeof *t->text);
     t->image = vlp_tape_alloc(tape, rows * sizeof *t->image);
     t->target = vlp_tape_alloc(tape, rows * sizeof *t->target);
@@ -93,14 +98,13 @@ static vlp_tensor *gather_samples(vlp_tape *tape, vlp_tensor *x, const int32_t *
 
 static vlp_tensor *loss(void *state, vlp_encodings *e) {
     itm_state *s = state;
-    int64_t rows = 3 * e->pairs->batch;
     vlp_tensor *similarity = s->by_similarity ? vlp_encodings_similarity(e) : NULL;
     vlp_tensor *text = vlp_encodings_text_tokens(e);
-    triples t;
+    triples t = {.n = vlp_pairs_share(e->pairs, s->share)};
     if (!allocate(e->tape, e->pairs, &t)) return NULL;
     if (!vlp_tape_planning(e->tape))
         fill(s, e->pairs, similarity ? vlp_real_data(similarity) : NULL, &t);
-    text = gather_samples(e->tape, text, t.text, rows);
+    text = gather_samples(e->tape, text, t.text, 3 * t.n);
     vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text, t.mask,
                                            vlp_encodings_image_keys(e), t.image);
     return vlp_cross_entropy(e->tape, vlp_model_match(e->tape, e->model, fused), t.target, 0);

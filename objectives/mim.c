@@ -11,7 +11,7 @@ typedef struct {
     vlp_dense head; /* [C p p, D] */
     int64_t patches, masked;
     vlp_regression kind;
-    double chance;
+    double share, chance;
 } mim_state;
 
 static vlp_status create(void **state, const vlp_objective_setup *setup) {
@@ -21,6 +21,7 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
     if (!s) return VLP_ERR_MEMORY;
     s->patches = vlp_vit_patches(c);
     s->masked = llround(setup->options->mim_ratio * (double)s->patches);
+    s->share = setup->options->mim_share;
     s->kind = (vlp_regression)setup->options->mim_loss;
     vlp_dense_declare(&s->head, setup->model->params, "head", c->width,
                       c->channels * c->patch * c->patch, true, 0.02);
@@ -53,11 +54,11 @@ static void copy_patch(const vlp_vit_config *c, const vlp_real *image, int64_t p
         }
 }
 
-static void fill(const mim_state *s, const vlp_pairs *pairs, const vlp_vit_config *c,
+static void fill(const mim_state *s, const vlp_pairs *pairs, int64_t n, const vlp_vit_config *c,
                  masked_patches *m) {
     int64_t pixels = c->channels * c->image_height * c->image_width;
     int64_t each = c->channels * c->patch * c->patch, r = 0;
-    for (int64_t b = 0; b < pairs->batch; b++) {
+    for (int64_t b = 0; b < n; b++) {
         uint8_t *mask = m->mask + b * s->patches;
         vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_MIM, pairs->epoch, pairs->keys[b]);
         choose(s, &rng, mask);
@@ -84,19 +85,21 @@ static double constant_loss(const vlp_real *target, int64_t n, vlp_regression ki
 static vlp_tensor *loss(void *state, vlp_encodings *e) {
     mim_state *s = state;
     const vlp_vit_config *c = &e->model->config.vision;
-    int64_t rows = e->pairs->batch * s->masked, each = c->channels * c->patch * c->patch;
+    int64_t n = vlp_pairs_share(e->pairs, s->share);
+    int64_t rows = n * s->masked, each = c->channels * c->patch * c->patch;
     masked_patches m = {
-        .mask = vlp_tape_alloc(e->tape, (size_t)(e->pairs->batch * s->patches)),
+        .mask = vlp_tape_alloc(e->tape, (size_t)(n * s->patches)),
         .rows = vlp_tape_alloc(e->tape, (size_t)rows * sizeof *m.rows),
         .target = vlp_tape_alloc(e->tape, (size_t)(rows * each) * sizeof *m.target),
     };
     if (vlp_tape_status(e->tape) != VLP_OK) return NULL;
     if (!vlp_tape_planning(e->tape)) {
-        fill(s, e->pairs, c, &m);
+        fill(s, e->pairs, n, c, &m);
         s->chance = constant_loss(m.target, rows * each, s->kind);
     }
-    vlp_tensor *x =
-        vlp_vit_forward(e->tape, &e->model->vision, vlp_encodings_pixels(e), m.mask, NULL);
+    const int64_t shape[] = {n, c->channels, c->image_height, c->image_width};
+    vlp_tensor *pixels = vlp_tape_input(e->tape, VLP_REAL, 4, shape, e->pairs->pixels, false);
+    vlp_tensor *x = vlp_vit_forward(e->tape, &e->model->vision, pixels, m.mask, NULL);
     x = vlp_gather_rows(e->tape, x, m.rows, rows);
     x = vlp_dense_forward(e->tape, &s->head, x, VLP_ACT_NONE);
     return vlp_regression_loss(e->tape, x, m.target, s->kind);

@@ -11,6 +11,7 @@
 typedef struct {
     vlp_mlm_masking masking;
     vlp_mlm_head head;
+    double share;
 } mlm_state;
 
 static vlp_status create(void **state, const vlp_objective_setup *setup) {
@@ -25,6 +26,7 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
                                    .vocab = vlp_tokenizer_size(setup->tokenizer),
                                    .special = vlp_tokenizer_special(setup->tokenizer),
                                    .tokenizer = setup->tokenizer};
+    s->share = o->mlm_share;
     if (s->masking.special.mask < 0) {
         vlp_free(s);
         return VLP_FAIL(VLP_ERR_USAGE, "mlm: the tokenizer has no [MASK] token");
@@ -35,13 +37,15 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
 
 typedef struct {
     int32_t *ids, *rows, *targets;
-    int64_t count;
+    int32_t *images; /* of each text: its own, among those of the whole batch */
+    int64_t batch, count;
 } masked_batch;
 
 static void fill(const mlm_state *s, const vlp_pairs *pairs, masked_batch *m) {
     int64_t length = pairs->tokens.length;
     m->count = 0;
-    for (int64_t b = 0; b < pairs->batch; b++) {
+    for (int64_t b = 0; b < m->batch; b++) {
+        m->images[b] = (int32_t)b;
         const int32_t *ids = pairs->tokens.ids + b * length;
         const uint8_t *mask = pairs->tokens.attention_mask;
         vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_MLM, pairs->epoch, pairs->keys[b]);
@@ -58,11 +62,13 @@ static void fill(const mlm_state *s, const vlp_pairs *pairs, masked_batch *m) {
 
 static bool mask_batch(const mlm_state *s, vlp_encodings *e, masked_batch *m) {
     const vlp_tokens *tokens = &e->pairs->tokens;
-    size_t all = (size_t)(tokens->batch * tokens->length);
-    m->count = tokens->batch * vlp_mlm_budget(&s->masking, tokens->length);
+    m->batch = vlp_pairs_share(e->pairs, s->share);
+    size_t all = (size_t)(m->batch * tokens->length);
+    m->count = m->batch * vlp_mlm_budget(&s->masking, tokens->length);
     m->ids = vlp_tape_alloc(e->tape, all * sizeof *m->ids);
     m->rows = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->rows);
     m->targets = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->targets);
+    m->images = vlp_tape_alloc(e->tape, (size_t)m->batch * sizeof *m->images);
     if (vlp_tape_status(e->tape) != VLP_OK) return false;
     if (!vlp_tape_planning(e->tape)) fill(s, e->pairs, m);
     return true;
@@ -74,10 +80,12 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     if (!mask_batch(s, e, &m)) return NULL;
     vlp_tokens tokens = e->pairs->tokens;
     tokens.ids = m.ids;
+    tokens.batch = m.batch;
     vlp_tensor *x = vlp_model_text_tokens(e->tape, e->model, &tokens);
     if (vlp_model_can_match(e->model))
         x = vlp_fusion_forward(e->tape, &e->model->fusion, x, tokens.attention_mask,
-                               vlp_encodings_image_keys(e), NULL);
+                               vlp_encodings_image_keys(e),
+                               m.batch < e->pairs->batch ? m.images : NULL);
     x = vlp_gather_rows(e->tape, x, m.rows, m.count);
     x = vlp_mlm_head_forward(e->tape, &s->head, &e->model->text, x);
     return vlp_cross_entropy(e->tape, x, m.targets, 0);

@@ -12,6 +12,8 @@
 /* Weight 0 switches an objective off: it then declares no parameters and costs nothing. */
 typedef struct {
     double itc_weight, itm_weight, mlm_weight, mim_weight;
+    double itm_share, mlm_share,
+        mim_share; /* of the batch that each works on: less work, more noise */
     double itc_label_smoothing;
     double mlm_probability;      /* share of tokens to predict (0.15) */
     double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */

@@ -150,6 +150,7 @@ static void test_train_memory__rehearsed_memory_is_enough_for_uneven_captions(vo
         "steps=60 batch=3 eval_every=1000 mlm.probability=1",
         "steps=60 batch=5 eval_every=1000 mlm.whole_words=true mim.ratio=1 dropout=0.1",
         "steps=60 batch=2 eval_every=1000 mim.ratio=0",
+        "steps=60 batch=4 eval_every=1000 itm.share=0.5 mlm.share=0.5 mim.share=0.25",
     };
     corpus c;
     open_uneven(&c);

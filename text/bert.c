@@ -1,5 +1,7 @@
 #include "text/bert.h"
 
+#include <string.h>
+
 static vlp_tensor *table(vlp_params *params, const char *name, int64_t rows, int64_t width) {
     return vlp_params_add(params, name, VLP_INIT_TRUNCATED(vlp_init_std(width)), VLP_NO_DECAY, 2,
                           (int64_t[]){rows, width});
@@ -68,4 +70,16 @@ vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const
     x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
     x = vlp_norm_forward(tape, &head->norm, x);
     return vlp_linear(tape, x, bert->words, head->bias, VLP_ACT_NONE);
+}
+
+void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out) {
+    int64_t length = tokens->length, longest = 1;
+    for (int64_t b = 0; b < tokens->batch; b++)
+        for (int64_t l = longest; l < length; l++)
+            if (tokens->attention_mask[b * length + l]) longest = l + 1;
+    for (int64_t b = 0; b < tokens->batch; b++) {
+        memcpy(ids + b * longest, tokens->ids + b * length, (size_t)longest * sizeof *ids);
+        memcpy(mask + b * longest, tokens->attention_mask + b * length, (size_t)longest);
+    }
+    *out = (vlp_tokens){tokens->batch, longest, ids, NULL, mask};
 }

@@ -27,6 +27,11 @@ typedef struct {
 vlp_status vlp_bert_declare(vlp_bert *bert, vlp_params *params, const vlp_bert_config *config);
 void vlp_bert_free(vlp_bert *bert);
 
+/* The same tokens without the columns that are padding in every row: what they give is the same,
+ * for less work. ids and mask [B, L] are the caller's; out points into them. Needs an attention
+ * mask that starts with the real tokens. */
+void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out);
+
 /* -> [B, L, D]. hidden [depth + 1] or NULL. */
 vlp_tensor *vlp_bert_forward(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens *tokens,
                              vlp_tensor **hidden);

@@ -14,8 +14,8 @@ struct vlp_embedder {
     vlp_tokenizer *own_tokenizer;
     vlp_tape *tape;
     int64_t batch;
-    int32_t *ids;  /* [batch, L] */
-    uint8_t *mask; /* [batch, L] */
+    int32_t *ids, *trimmed_ids;   /* [batch, L] */
+    uint8_t *mask, *trimmed_mask; /* [batch, L] */
     vlp_image image;
     vlp_transform_scratch scratch;
 };
@@ -28,24 +28,34 @@ static vlp_tensor *image_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n
     return vlp_model_image_tokens(e->tape, e->model, x);
 }
 
+/* The tokens of the first n rows, without common padding; rehearsals assume none. */
 static vlp_tokens tokens_of(const vlp_embedder *e, int64_t n) {
-    return (vlp_tokens){.batch = n,
-                        .length = e->model->config.text_length,
-                        .ids = e->ids,
-                        .attention_mask = e->mask};
+    vlp_tokens all = {.batch = n,
+                      .length = e->model->config.text_length,
+                      .ids = e->ids,
+                      .attention_mask = e->mask};
+    vlp_tokens trimmed;
+    if (vlp_tape_planning(e->tape)) return all;
+    vlp_tokens_trim(&all, e->trimmed_ids, e->trimmed_mask, &trimmed);
+    return trimmed;
 }
 
-static vlp_tensor *text_pass(vlp_embedder *e, int64_t n) {
+static vlp_tensor *text_pass(vlp_embedder *e, const vlp_tokens *tokens) {
+    return vlp_model_text_tokens(e->tape, e->model, tokens);
+}
+
+static vlp_tensor *text_vectors(vlp_embedder *e, int64_t n) {
     vlp_tokens tokens = tokens_of(e, n);
-    return vlp_model_text_tokens(e->tape, e->model, &tokens);
+    return vlp_model_text_embedding(e->tape, e->model, text_pass(e, &tokens));
 }
 
 /* n images against one text: the text's states are shared by repeating them. */
 static vlp_tensor *match_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n) {
     vlp_tensor *keys[VLP_MAX_DEPTH];
     vlp_fusion_keys(e->tape, &e->model->fusion, image_pass(e, pixels, n), keys);
-    vlp_tensor *fused =
-        vlp_fusion_forward(e->tape, &e->model->fusion, text_pass(e, n), e->mask, keys, NULL);
+    vlp_tokens tokens = tokens_of(e, n);
+    vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text_pass(e, &tokens),
+                                           tokens.attention_mask, keys, NULL);
     return vlp_model_match(e->tape, e->model, fused);
 }
 
@@ -59,7 +69,7 @@ static vlp_status rehearse(vlp_embedder *e) {
     begin(e);
     vlp_model_image_embedding(e->tape, e->model, image_pass(e, NULL, e->batch));
     begin(e);
-    vlp_model_text_embedding(e->tape, e->model, text_pass(e, e->batch));
+    text_vectors(e, e->batch);
     if (vlp_model_can_match(e->model)) {
         begin(e);
         match_pass(e, NULL, e->batch);
@@ -71,7 +81,9 @@ static vlp_status setup(vlp_embedder *e) {
     size_t tokens = (size_t)(e->batch * e->model->config.text_length);
     e->ids = vlp_alloc_zero(tokens, sizeof *e->ids);
     e->mask = vlp_alloc_zero(tokens, 1);
-    if (!e->ids || !e->mask) return VLP_ERR_MEMORY;
+    e->trimmed_ids = vlp_alloc_zero(tokens, sizeof *e->ids);
+    e->trimmed_mask = vlp_alloc_zero(tokens, 1);
+    if (!e->ids || !e->mask || !e->trimmed_ids || !e->trimmed_mask) return VLP_ERR_MEMORY;
     VLP_TRY(vlp_tape_new(&e->tape));
     return rehearse(e);
 }
@@ -144,6 +156,8 @@ void vlp_embedder_free(vlp_embedder *e) {
     vlp_tape_free(e->tape);
     vlp_free(e->ids);
     vlp_free(e->mask);
+    vlp_free(e->trimmed_ids);
+    vlp_free(e->trimmed_mask);
     vlp_image_free(&e->image);
     vlp_transform_scratch_free(&e->scratch);
     vlp_model_free(e->own_model);
@@ -218,7 +232,7 @@ vlp_status vlp_embedder_texts(vlp_embedder *e, const char *const *texts, int64_t
         int64_t some = n - at < e->batch ? n - at : e->batch;
         for (int64_t i = 0; i < some; i++) encode(e, texts[at + i], i);
         begin(e);
-        vlp_tensor *vectors = vlp_model_text_embedding(e->tape, e->model, text_pass(e, some));
+        vlp_tensor *vectors = text_vectors(e, some);
         VLP_TRY(copy_out(e, vectors, some, out + at * vlp_embedder_width(e)));
     }
     return VLP_OK;

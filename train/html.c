@@ -1,6 +1,5 @@
 #include "train/html.h"
 
-#include "core/file.h"
 #include "text/unicode.h"
 #include "vision/thumbnail.h"
 
@@ -106,25 +105,5 @@ vlp_status vlp_html_picture(vlp_buf *page, const vlp_image *image, int side, con
     if (status == VLP_OK) status = vlp_html_text(page, caption);
     if (status == VLP_OK) status = vlp_buf_puts(page, "\">");
     vlp_buf_free(&jpeg);
-    return status;
-}
-
-vlp_status vlp_html_picture_file(vlp_buf *page, const char *path, int side, const char *caption) {
-    vlp_buf bytes = {0};
-    vlp_image image = {0};
-    vlp_decode_options decode = vlp_decode_defaults;
-    decode.min_side = side;
-    vlp_status status = vlp_file_read(path, 0, &bytes);
-    if (status == VLP_OK)
-        status = vlp_image_decode(&image, (const uint8_t *)bytes.data, bytes.len, &decode);
-    if (status == VLP_OK) {
-        status = vlp_html_picture(page, &image, side, caption);
-    } else if (status != VLP_ERR_MEMORY) {
-        status = vlp_buf_puts(page, "<em>");
-        if (status == VLP_OK) status = vlp_html_text(page, vlp_error());
-        if (status == VLP_OK) status = vlp_buf_puts(page, "</em>");
-    }
-    vlp_image_free(&image);
-    vlp_buf_free(&bytes);
     return status;
 }

@@ -23,9 +23,6 @@ vlp_status vlp_html_file_address(vlp_buf *page, const char *path);
 
 /* <img> with a JPEG thumbnail whose sides are at most `side`. */
 vlp_status vlp_html_picture(vlp_buf *page, const vlp_image *image, int side, const char *caption);
-/* The same of a file; one that cannot be read becomes a line that says why. */
-vlp_status vlp_html_picture_file(vlp_buf *page, const char *path, int side, const char *caption);
-
 /* RFC 4648, with padding. */
 vlp_status vlp_base64(vlp_buf *out, const uint8_t *data, size_t len);
 

@@ -34,6 +34,7 @@ typedef struct {
     /* data */
     char train_split[VLP_OPTION_TEXT_BYTES], val_split[VLP_OPTION_TEXT_BYTES],
         test_split[VLP_OPTION_TEXT_BYTES];
+    char eval_source[VLP_OPTION_TEXT_BYTES]; /* of validation and test; empty = all */
     char
         mixture[VLP_OPTION_TEXT_BYTES]; /* "source=weight,source=weight"; empty = every row alike */
     double crop_least, flip, jitter;

@@ -169,7 +169,8 @@ static vlp_status keep_hit(vlp_search *s, const vlp_hit *hit, double z, vlp_foun
     if (status == VLP_OK && stat(path.data, &st) != 0) {
         out->gone++;
     } else if (status == VLP_OK) {
-        out->hits[out->n++] = (vlp_found_hit){hit->id, hit->score, z, path.data, caption.data};
+        double score = fmin(hit->score, 1); /* a cosine may round above */
+        out->hits[out->n++] = (vlp_found_hit){hit->id, score, z, path.data, caption.data};
         return VLP_OK;
     }
     vlp_buf_free(&path);

@@ -90,6 +90,8 @@ vlp_status vlp_search_rerank(vlp_search *s, const vlp_query *q, vlp_candidates *
         status = match_some(s, decoder, text, c->hits + at,
                             c->n - at < RERANK_BATCH ? c->n - at : RERANK_BATCH);
     vlp_decoder_free(decoder);
-    if (status == VLP_OK) qsort(c->hits, (size_t)c->n, sizeof *c->hits, by_score);
-    return status;
+    if (status != VLP_OK) return status;
+    qsort(c->hits, (size_t)c->n, sizeof *c->hits, by_score);
+    while (c->n > 0 && c->hits[c->n - 1].score < 0) c->n--; /* could not be read now */
+    return VLP_OK;
 }

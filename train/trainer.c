@@ -68,7 +68,8 @@ static bool stopped(const vlp_trainer *t) {
 }
 
 static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_retrieval *out) {
-    vlp_eval_set set = {.split = split, .max_images = most};
+    const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
+    vlp_eval_set set = {.split = split, .source = source, .max_images = most};
     if (t->ema) vlp_ema_swap(t->ema);
     vlp_status status = vlp_evaluate_retrieval(t->embedder, t->index, &set, out);
     if (t->ema) vlp_ema_swap(t->ema);
@@ -193,6 +194,8 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
     vlp_free(t->keys);
+    vlp_free(t->ids);
+    vlp_free(t->ids_mask);
     vlp_free(t->data);
     vlp_free(t->out);
     vlp_free(t);

@@ -31,7 +31,9 @@ struct vlp_trainer {
     vlp_embedder *embedder; /* around the model, for evaluation */
     vlp_tape *tape;
     vlp_metrics *metrics;
-    uint64_t *keys; /* [B] */
+    uint64_t *keys;    /* [B] */
+    int32_t *ids;      /* [B, L]: the batch's tokens, trimmed */
+    uint8_t *ids_mask; /* [B, L] */
     int64_t last_image_ids[VLP_TRAINER_SHOWN];
     int last_images; /* in the last micro-batch */
 

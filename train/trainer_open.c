@@ -210,7 +210,10 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(vlp_recipe_check(&t->recipe));
     t->transform = vlp_recipe_transform(&t->recipe);
     t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);
-    if (!t->keys) return VLP_ERR_MEMORY;
+    size_t tokens = (size_t)(t->recipe.batch * t->recipe.text_length);
+    t->ids = vlp_alloc(tokens * sizeof *t->ids);
+    t->ids_mask = vlp_alloc(tokens);
+    if (!t->keys || !t->ids || !t->ids_mask) return VLP_ERR_MEMORY;
     VLP_TRY(open_index(t));
     VLP_TRY(open_tokenizer(t));
     VLP_TRY(build_model(t));

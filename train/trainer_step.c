@@ -11,14 +11,17 @@ static void fill_keys(vlp_trainer *t, const vlp_batch *batch) {
     for (int i = 0; i < batch->count; i++) t->keys[i] = (uint64_t)(batch->cursor + i);
 }
 
-static vlp_pairs pairs_of(const vlp_trainer *t, const vlp_batch *batch) {
+static vlp_pairs pairs_of(vlp_trainer *t, const vlp_batch *batch) {
+    vlp_tokens padded = {.batch = batch->count,
+                         .length = t->recipe.text_length,
+                         .ids = batch->token_ids,
+                         .attention_mask = batch->attention_mask};
+    vlp_tokens tokens;
+    vlp_tokens_trim(&padded, t->ids, t->ids_mask, &tokens);
     return (vlp_pairs){
         .batch = batch->count,
         .pixels = batch->pixels,
-        .tokens = {.batch = batch->count,
-                   .length = t->recipe.text_length,
-                   .ids = batch->token_ids,
-                   .attention_mask = batch->attention_mask},
+        .tokens = tokens,
         .keys = t->keys,
         .image_groups = batch->groups,
         .caption_groups = batch->caption_groups,

@@ -50,6 +50,8 @@ grep -q "^cut.png	" errors.txt || fail "cut.png in the errors file"
 run 2 classify run pictures
 complains "needs --classes"
 run 2 classify run --classes a,b
+run 2 classify run pictures --classes names.txt
+complains "cannot open names.txt: No such file or directory; a list on the command line has commas"
 run 2 classify nothing pictures --classes a,b
 complains "nothing"
 run 2 classify run pictures --classes a,b --treshold 1

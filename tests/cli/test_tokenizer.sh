@@ -1,44 +1,43 @@
 #!/bin/sh
 # A tokenizer from an index and from text; encoding and decoding undo each other.
 . "$(dirname "$0")/lib.sh"
-dir=$work/tokenizer
-rm -rf "$dir"
+dir=tokenizer
 
-exits 0 tokenizer train "$work/pairs.db" --kind wordpiece --vocab 120 --out "$dir"
+run 0 tokenizer train pairs.db --kind wordpiece --vocab 120 --out "$dir"
 [ -s "$dir/vocab.txt" ] || fail "no vocab.txt"
 [ "$(wc -l <"$dir/vocab.txt")" -le 120 ] || fail "more than 120 tokens"
 
-printf 'a small dog\n\na dog, small!\n' >"$work/texts.txt"
-exits 0 tokenizer train "$work/texts.txt" --vocab 60 --out "$dir" --quiet
-exits 0 tokenizer encode "$dir" "$work/texts.txt"
-[ "$(wc -l <"$out")" -eq 3 ] || fail "a line of text is a line of ids"
-cp "$out" "$work/ids.txt"
-exits 0 tokenizer decode "$dir" "$work/ids.txt"
-printf 'a small dog\n\na dog, small!\n' | cmp -s - "$out" || fail "decoding gives another text"
+printf 'a small dog\n\na dog, small!\n' >texts.txt
+run 0 tokenizer train texts.txt --vocab 60 --out "$dir" --quiet
+run 0 tokenizer encode "$dir" texts.txt
+lines 3
+cp out ids.txt
+run 0 tokenizer decode "$dir" ids.txt
+printf 'a small dog\n\na dog, small!\n' | cmp -s - out || fail "decoding gives another text"
 
-exits 0 tokenizer encode "$dir" --json "$work/texts.txt"
-says '^{"ids":\[2,.*,3\],"tokens":\["\[CLS\]",.*"\[SEP\]"\]}$'
-cp "$out" "$work/ids.txt"
-exits 0 tokenizer decode "$dir" "$work/ids.txt"
-printf 'a small dog\n\na dog, small!\n' | cmp -s - "$out" || fail "JSON ids decode otherwise"
+run 0 tokenizer encode "$dir" --json texts.txt
+matches '^{"ids":\[2,.*,3\],"tokens":\["\[CLS\]",.*"\[SEP\]"\]}$'
+cp out ids.txt
+run 0 tokenizer decode "$dir" ids.txt
+printf 'a small dog\n\na dog, small!\n' | cmp -s - out || fail "JSON ids decode otherwise"
 
-"$VLP" tokenizer encode "$dir" <"$work/texts.txt" | "$VLP" tokenizer decode "$dir" |
-    cmp -s - "$out" || fail "a pipe gives another text"
+"$VLP" tokenizer encode "$dir" <texts.txt | "$VLP" tokenizer decode "$dir" |
+    cmp -s - out || fail "a pipe gives another text"
 
 printf 'Dog dog Dog\n' | "$VLP" tokenizer train - --cased --vocab 60 --out "$dir" --quiet
 grep -qx Dog "$dir/vocab.txt" || fail "--cased loses the capital"
 
-exits 2 tokenizer train "$work/texts.txt" --kind bpe --out "$work/none"
-warns 'wordpiece'
-[ ! -e "$work/none" ] || fail "a refused kind leaves a folder"
-exits 2 tokenizer trian
-warns 'did you mean "train"'
-exits 2 tokenizer train "$work/texts.txt"
-warns '\-\-out'
-exits 2 tokenizer encode "$work/no-such-model"
-echo 'two words' >"$work/ids.txt"
-exits 2 tokenizer decode "$dir" "$work/ids.txt"
-warns 'ids.txt:1: '
-echo 99999 >"$work/ids.txt"
-exits 2 tokenizer decode "$dir" "$work/ids.txt"
-warns 'outside the vocabulary'
+run 2 tokenizer train texts.txt --kind bpe --out none
+complains 'wordpiece'
+[ ! -e none ] || fail "a refused kind leaves a folder"
+run 2 tokenizer trian
+complains 'did you mean "train"'
+run 2 tokenizer train texts.txt
+complains --out
+run 2 tokenizer encode no-such-model
+echo 'two words' >ids.txt
+run 2 tokenizer decode "$dir" ids.txt
+complains 'ids.txt:1: '
+echo 99999 >ids.txt
+run 2 tokenizer decode "$dir" ids.txt
+complains 'outside the vocabulary'

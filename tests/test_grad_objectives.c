@@ -1,0 +1,89 @@
+/* The whole model with all four objectives: gradients against central differences, in double
+ * precision. Masks, negatives and dropout follow from the seed and stay the same. */
+#include "core/memory.h"
+#include "core/threads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "tests/fixture_objectives.h"
+
+enum { ANYWHERE = 200, OF_EACH = 2 };
+static const double h = 1e-5, limit = 1e-6;
+
+/* With gradients on: a forward-only pass counts its ops, and so its dropout masks, differently. */
+static double value(objectives_world *w) {
+    return (double)vlp_real_data(objectives_loss(w, true))[0];
+}
+
+/* Relative to the larger of both, or to a thousandth where both are smaller. */
+static double error_at(objectives_world *w, const vlp_param *p, int64_t n) {
+    vlp_real *x = (vlp_real *)p->tensor.data + n, saved = *x;
+    double analytic = (double)w->model->params->grads[p->offset + n];
+    *x = (vlp_real)((double)saved + h);
+    double up = value(w);
+    *x = (vlp_real)((double)saved - h);
+    double down = value(w);
+    *x = saved;
+    double numeric = (up - down) / (2 * h);
+    double error = fabs(analytic - numeric) / fmax(1e-3, fmax(fabs(numeric), fabs(analytic)));
+    if (!(error < limit))
+        print_error("%s[%lld]: analytic %.12g, numeric %.12g\n", p->name, (long long)n, analytic,
+                    numeric);
+    return isnan(error) ? INFINITY : error;
+}
+
+static void check(const vlp_objective_options *options, double dropout) {
+    static objectives_world w;
+    objectives_open(&w, options, dropout);
+    w.caption_groups[3] = w.caption_groups[0];
+    vlp_params *params = w.model->params;
+    for (int i = 0; i < 2; i++) { /* the second finds used memory */
+        vlp_params_zero_grads(params);
+        assert_int_equal(vlp_tape_backward(w.tape, objectives_loss(&w, true)), VLP_OK);
+    }
+    vlp_rng rng = vlp_rng_at(8, VLP_RNG_TEST, 0, 0);
+    double worst = 0;
+    for (int i = 0; i < params->count * OF_EACH + ANYWHERE; i++) {
+        int which = i < params->count * OF_EACH ? i / OF_EACH
+                                                : (int)vlp_rng_below(&rng, (uint64_t)params->count);
+        const vlp_param *p = params->items[which];
+        uint64_t n = vlp_rng_below(&rng, (uint64_t)vlp_numel(&p->tensor));
+        worst = fmax(worst, error_at(&w, p, (int64_t)n));
+    }
+    if (!(worst < limit)) fail_msg("worst relative error %g", worst);
+    objectives_close(&w);
+}
+
+static void test_grad_objectives__all_four_agree_with_differences(void **state) {
+    (void)state;
+    vlp_objective_options options = objectives_defaults();
+    check(&options, 0);
+}
+
+static void test_grad_objectives__with_dropout_smoothing_mse_and_shares(void **state) {
+    (void)state;
+    vlp_objective_options options = objectives_defaults();
+    options.itc_label_smoothing = 0.1;
+    options.mim_loss = VLP_LOSS_MSE;
+    options.itc_weight = 0.5;
+    options.mlm_weight = 2;
+    options.mlm_whole_words = true;
+    options.itm_share = 0.5;
+    options.mlm_share = 0.75;
+    options.mim_share = 0.25;
+    check(&options, 0.2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grad_objectives__all_four_agree_with_differences),
+        cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_mse_and_shares),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
