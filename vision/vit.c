@@ -1,5 +1,7 @@
 #include "vision/vit.h"
 
+#include "vision/vit_positions.h"
+
 int64_t vlp_vit_patches(const vlp_vit_config *c) {
     return (c->image_height / c->patch) * (c->image_width / c->patch);
 }
@@ -41,14 +43,29 @@ void vlp_vit_free(vlp_vit *vit) {
     vlp_stack_free(&vit->stack);
 }
 
+vlp_tensor *vlp_vit_positions(vlp_tape *tape, const vlp_vit *vit, int64_t height, int64_t width) {
+    const vlp_vit_config *c = &vit->config;
+    if (height == c->image_height && width == c->image_width) return vit->positions;
+    vlp_grid from = {c->image_height / c->patch, c->image_width / c->patch};
+    vlp_grid to = {height / c->patch, width / c->patch};
+    int64_t shape[] = {1 + to.rows * to.columns, 1 + from.rows * from.columns};
+    vlp_real *matrix = vlp_tape_alloc(tape, (size_t)(shape[0] * shape[1]) * sizeof *matrix);
+    if (!matrix) return NULL;
+    if (!vlp_tape_planning(tape)) vlp_position_weights(from, to, c->interpolate_offset, matrix);
+    vlp_tensor *weights = vlp_tape_input(tape, VLP_REAL, 2, shape, matrix, false);
+    return vlp_linear(tape, weights, vlp_transpose(tape, vit->positions), NULL, VLP_ACT_NONE);
+}
+
 vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
                             const uint8_t *mask, vlp_tensor **hidden) {
     const vlp_vit_config *c = &vit->config;
+    if (!pixels) return NULL;
+    vlp_tensor *positions = vlp_vit_positions(tape, vit, pixels->shape[2], pixels->shape[3]);
     vlp_tensor *x =
         vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias, c->patch);
     if (mask) x = vlp_mask_rows(tape, x, vit->mask_token, mask);
     x = vlp_prepend_tokens(tape, vit->class_token, x);
-    x = vlp_add_positions(tape, x, vit->positions, 0);
+    x = vlp_add_positions(tape, x, positions, 0);
     x = vlp_dropout(tape, x, c->dropout);
     if (c->input_norm) x = vlp_norm_forward(tape, &vit->input_norm, x);
     return vlp_stack_forward(

@@ -11,12 +11,13 @@ typedef struct {
     int64_t width, depth, heads, mlp_width;
     vlp_act act;
     double eps;
-    bool patch_bias;  /* false: CLIP */
-    bool no_qkv_bias; /* see vlp_block_config */
-    bool input_norm;  /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
-    bool output_norm; /* false: the caller normalises what it reads */
-    bool mean_pool;   /* a classifier reads the mean of the patches and normalises that */
-    bool mask_token;  /* declares the token that stands for masked patches (MIM) */
+    bool patch_bias;           /* false: CLIP */
+    bool no_qkv_bias;          /* see vlp_block_config */
+    bool input_norm;           /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
+    bool output_norm;          /* false: the caller normalises what it reads */
+    bool mean_pool;            /* a classifier reads the mean of the patches and normalises that */
+    bool mask_token;           /* declares the token that stands for masked patches (MIM) */
+    double interpolate_offset; /* see vlp_position_weights; for images of another size */
     double dropout, attention_dropout, drop_path;
 } vlp_vit_config;
 
@@ -36,7 +37,12 @@ void vlp_vit_free(vlp_vit *vit);
 
 int64_t vlp_vit_patches(const vlp_vit_config *config); /* P */
 
-/* pixels [B, C, H, W] (normalised) -> [B, 1 + P, D].
+/* The positions [1 + P', D] for images of height x width: interpolated where that is not the
+ * configured size. */
+vlp_tensor *vlp_vit_positions(vlp_tape *tape, const vlp_vit *vit, int64_t height, int64_t width);
+
+/* pixels [B, C, H, W] (normalised) -> [B, 1 + P, D]. H and W may differ from the configured size;
+ * they are multiples of the patch.
  * mask [B, P] (host, 1 = replaced by the mask token before positions are added; SimMIM) or NULL.
  * hidden [depth + 1] or NULL: see vlp_stack_input. */
 vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,

@@ -90,7 +90,9 @@ vlp_status vlp_vit_config_read(vlp_vit_config *out, const vlp_json *json, const 
     VLP_TRY(read_sizes(&r.vit, json, where));
     VLP_TRY(
         vlp_act_read(&r.vit.act, json, is_hf ? "hidden_act" : "act_layer", VLP_ACT_GELU, where));
-    if (!is_hf) {
+    if (is_hf) {
+        r.vit.interpolate_offset = 0.1;
+    } else {
         r.vit.mlp_width = (int64_t)((double)r.vit.width * r.mlp_ratio);
         r.vit.eps = 1e-6;
     }

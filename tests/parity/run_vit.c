@@ -121,12 +121,21 @@ static vlp_tensor *reconstruct(parity_model *m, vit_run *r, vlp_tensor *x) {
     return vlp_scale(m->tape, x, pixels / (pixels + 1e-5));
 }
 
+static void used_positions(parity_model *m, const vit_run *r) {
+    const int64_t *size = vlp_safetensors_find(m->c->inputs, "pixel_values")->shape + 2;
+    vlp_tensor *x = vlp_vit_positions(m->tape, &r->vit, size[0], size[1]);
+    if (x)
+        parity_output(m, vlp_reshape(m->tape, x, 3, (int64_t[]){1, x->shape[0], x->shape[1]}),
+                      "position_embeddings_used");
+}
+
 static vlp_tensor *build(parity_model *m, void *ctx) {
     vit_run *r = ctx;
     vlp_tensor *pixels = parity_graph_input(m, "pixel_values", r->pixels);
     vlp_tensor *x = vlp_vit_forward(m->tape, &r->vit, pixels, r->masked, r->stream);
     parity_hidden(m, r->stream, r->vit.config.depth, r->first, r->hidden);
     parity_output(m, x, "%s", r->output);
+    if (parity_wants(m->report, "position_embeddings_used")) used_positions(m, r);
     if (r->pooler.weight)
         parity_output(m, vlp_pooler_forward(m->tape, &r->pooler, x), "pooler_output");
     if (parity_wants(m->report, "attentions/0")) r->qkv = first_projection(m, r);

@@ -1,0 +1,21 @@
+/* Learned positions of a ViT on another grid of patches than they were learned on: bicubic
+ * interpolation, which is a product with a fixed matrix. */
+#ifndef VLP_VISION_VIT_POSITIONS_H
+#define VLP_VISION_VIT_POSITIONS_H
+
+#include "core/real.h"
+
+#include <stdint.h>
+
+typedef struct {
+    int64_t rows, columns;
+} vlp_grid;
+
+/* Row i of matrix [1 + to, 1 + from] holds the weights of position i of the new grid over the old
+ * ones; the first position, the class token's, is kept. Kernel: a = -0.75, four taps an axis,
+ * indices clamped to the grid, no smoothing when it shrinks. A new row y lies at
+ *     (y + 0.5) from.rows / (to.rows + offset) - 0.5;
+ * offset is 0 in ALBEF, BLIP and MAE and 0.1 in Hugging Face's ViT. */
+void vlp_position_weights(vlp_grid from, vlp_grid to, double offset, vlp_real *matrix);
+
+#endif
