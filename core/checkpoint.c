@@ -190,9 +190,18 @@ static vlp_status check_tied(const loader *l, const vlp_name_row *row, const vlp
                     t->file, t->name, param->name);
 }
 
+static vlp_status convert(loader *l, const vlp_name_row *row, int i, const vlp_safetensor *t) {
+    const vlp_tensor *ours = &l->params->items[i]->tensor;
+    vlp_status status = row->convert ? row->convert(t, ours, ours->data) : VLP_ERR_UNSUPPORTED;
+    if (status == VLP_ERR_UNSUPPORTED) return mis_shaped(ours, row, t);
+    l->seen[i] = true;
+    l->missing[i] = 0;
+    return status;
+}
+
 static vlp_status fill(loader *l, const vlp_name_row *row, int i, const vlp_safetensor *t) {
     vlp_param *param = l->params->items[i];
-    if (!shapes_agree(row, &param->tensor, t)) return mis_shaped(&param->tensor, row, t);
+    if (!shapes_agree(row, &param->tensor, t)) return convert(l, row, i, t);
     VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
     if (!l->seen[i]) l->missing[i] = row->parts ? (1u << row->parts) - 1 : 1;
     l->seen[i] = true;

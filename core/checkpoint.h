@@ -12,13 +12,16 @@ typedef struct {
     const char *theirs, *ours;
     int part, parts; /* 0, 0 = the whole */
     bool transpose;  /* theirs is [I, O] where ours is [O, I] */
+    /* For a tensor of another shape that can be converted: fills out like `ours`. A failure of
+     * VLP_ERR_UNSUPPORTED says that this one cannot. NULL = none can. */
+    vlp_status (*convert)(const vlp_safetensor *theirs, const vlp_tensor *ours, vlp_real *out);
 } vlp_name_row;
 
 /* Rows for a layer's weight and bias, whole or as part k of n. */
 #define VLP_NAME_LAYER(theirs, ours) VLP_NAME_PART(theirs, ours, 0, 0)
 #define VLP_NAME_PART(theirs, ours, k, n)                                                          \
-    {theirs ".weight", ours ".weight", (k), (n), false}, {                                         \
-        theirs ".bias", ours ".bias", (k), (n), false                                              \
+    {theirs ".weight", ours ".weight", (k), (n), false, NULL}, {                                   \
+        theirs ".bias", ours ".bias", (k), (n), false, NULL                                        \
     }
 
 /* Tables of rows, each with what stands in front of its names on either side: "bert." and "text."

@@ -1,8 +1,43 @@
 #include "vision/vit_names.h"
 
+#include "core/gemm.h"
+#include "core/memory.h"
+#include "vision/vit_positions.h"
+
+#include <math.h>
+
+enum { MOST_VALUES = 1 << 28 };
+
+static int64_t side_of_square(int64_t n) {
+    int64_t side = (int64_t)llround(sqrt((double)n));
+    return side > 0 && side * side == n ? side : 0;
+}
+
+/* Positions learned at another image size: both grids are square, after one class token. */
+static vlp_status resample_positions(const vlp_safetensor *theirs, const vlp_tensor *ours,
+                                     vlp_real *out) {
+    int64_t width = vlp_col_count(ours), rows = vlp_row_count(ours);
+    if (theirs->ndim < 2 || theirs->shape[theirs->ndim - 1] != width || theirs->numel > MOST_VALUES)
+        return VLP_ERR_UNSUPPORTED;
+    int64_t old = theirs->numel / width;
+    int64_t from = side_of_square(old - 1), to = side_of_square(rows - 1);
+    if (from == 0 || to == 0) return VLP_ERR_UNSUPPORTED;
+    vlp_real *table = vlp_alloc_zero((size_t)theirs->numel, sizeof *table);
+    vlp_real *matrix = vlp_alloc_zero((size_t)(rows * old), sizeof *matrix);
+    vlp_status status = table && matrix ? VLP_OK : VLP_ERR_MEMORY;
+    if (status == VLP_OK) status = vlp_safetensors_read_real(theirs, table, theirs->numel);
+    if (status == VLP_OK) {
+        vlp_position_weights((vlp_grid){from, from}, (vlp_grid){to, to}, 0, matrix);
+        vlp_gemm(false, false, rows, width, old, 1, matrix, old, table, width, 0, out, width);
+    }
+    vlp_free(table);
+    vlp_free(matrix);
+    return status;
+}
+
 static const vlp_name_row timm[] = {
     {.theirs = "cls_token", .ours = "class_token"},
-    {.theirs = "pos_embed", .ours = "positions"},
+    {.theirs = "pos_embed", .ours = "positions", .convert = resample_positions},
     {.theirs = "mask_token", .ours = "mask_token"},
     VLP_NAME_LAYER("patch_embed.proj", "patch_embed"),
     VLP_NAME_LAYER("blocks.{}.norm1", "blocks.{}.norm1"),

@@ -121,12 +121,16 @@ static vlp_tensor *reconstruct(parity_model *m, vit_run *r, vlp_tensor *x) {
     return vlp_scale(m->tape, x, pixels / (pixels + 1e-5));
 }
 
-static void used_positions(parity_model *m, const vit_run *r) {
-    const int64_t *size = vlp_safetensors_find(m->c->inputs, "pixel_values")->shape + 2;
-    vlp_tensor *x = vlp_vit_positions(m->tape, &r->vit, size[0], size[1]);
-    if (x)
-        parity_output(m, vlp_reshape(m->tape, x, 3, (int64_t[]){1, x->shape[0], x->shape[1]}),
-                      "position_embeddings_used");
+/* The positions that were added, under the names that cases of interpolation give them. */
+static void used_positions(parity_model *m, const vit_run *r, const vlp_tensor *pixels) {
+    static const char *const names[] = {"position_embeddings_used", "pos_embed_interpolated"};
+    for (size_t i = 0; i < VLP_COUNT(names); i++) {
+        if (!pixels || !parity_wants(m->report, names[i])) continue;
+        vlp_tensor *x = vlp_vit_positions(m->tape, &r->vit, pixels->shape[2], pixels->shape[3]);
+        if (!x) continue;
+        x = vlp_reshape(m->tape, x, 3, (int64_t[]){1, x->shape[0], x->shape[1]});
+        parity_output(m, x, "%s", names[i]);
+    }
 }
 
 static vlp_tensor *build(parity_model *m, void *ctx) {
@@ -135,7 +139,7 @@ static vlp_tensor *build(parity_model *m, void *ctx) {
     vlp_tensor *x = vlp_vit_forward(m->tape, &r->vit, pixels, r->masked, r->stream);
     parity_hidden(m, r->stream, r->vit.config.depth, r->first, r->hidden);
     parity_output(m, x, "%s", r->output);
-    if (parity_wants(m->report, "position_embeddings_used")) used_positions(m, r);
+    used_positions(m, r, pixels);
     if (r->pooler.weight)
         parity_output(m, vlp_pooler_forward(m->tape, &r->pooler, x), "pooler_output");
     if (parity_wants(m->report, "attentions/0")) r->qkv = first_projection(m, r);
