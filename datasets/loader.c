@@ -90,7 +90,8 @@ static vlp_status check_options(const vlp_loader_options *o) {
     if (o->tokenizer && o->text_length < 2)
         return VLP_FAIL(VLP_ERR_USAGE, "text length %d; it must be at least 2", o->text_length);
     if (o->n_mixture > 1 && !o->train)
-        return VLP_FAIL(VLP_ERR_USAGE, "a mixture of sources is for training; evaluate each by itself");
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "a mixture of sources is for training; evaluate each by itself");
     VLP_ASSERT(o->rank >= 0 && o->rank < ranks, "rank %d of %d", o->rank, ranks);
     VLP_ASSERT(o->cursor >= 0, "cursor %lld", (long long)o->cursor);
     return VLP_OK;
