@@ -186,6 +186,7 @@ static vlp_status apply_common(const cli_args *args) {
                 quiet                        ? VLP_LOG_ERROR
                 : cli_has(args, "--verbose") ? VLP_LOG_DEBUG
                                              : VLP_LOG_INFO);
+    VLP_TRY(vlp_isa_check());
     VLP_TRY(cli_int(args, "--threads", 0, 0, VLP_THREADS_MAX, &threads));
     return vlp_threads_set((int)threads);
 }

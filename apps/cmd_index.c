@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const cli_flag flags[] = {
-    {"--format", 'f', "NAME", "auto, folder, csv, tsv, jsonl, coco, albef, imagefolder, text, idx"},
+    {"--format", 'f', "NAME",
+     "auto, folder, csv, tsv, jsonl, coco, karpathy, albef, imagefolder, text, idx"},
     {"--name", 'n', "NAME", "the source's name in mixtures and stats (default: from its path)"},
     {"--images", 0, "DIR", "where relative image paths start (default: beside the source)"},
     {"--image-key", 0, "KEY", "column or key of the image path"},

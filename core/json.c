@@ -86,8 +86,10 @@ const char *vlp_json_as_string(const vlp_json *value) {
 }
 
 int64_t vlp_json_as_int(const vlp_json *value) {
-    return json_is_integer(value) ? (int64_t)json_integer_value(value)
-                                  : (int64_t)json_number_value(value);
+    if (json_is_integer(value)) return (int64_t)json_integer_value(value);
+    double real = json_number_value(value);
+    if (!(fabs(real) < 9.2e18)) return real > 0 ? INT64_MAX : real < 0 ? INT64_MIN : 0;
+    return (int64_t)real;
 }
 
 double vlp_json_as_double(const vlp_json *value) {

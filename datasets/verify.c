@@ -1,9 +1,10 @@
 #include "datasets/verify.h"
 
+#include "core/threads.h"
+
 #include "core/file.h"
 #include "vision/image.h"
 
-#include <omp.h>
 #include <stdio.h>
 
 enum { CHUNK = 256, MAX_THREADS = 256 };
@@ -106,7 +107,7 @@ vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
                             vlp_verify_report *report) {
     *report = (vlp_verify_report){0};
     vlp_db *db = vlp_index_db(index);
-    int threads = options->threads > 0 ? options->threads : omp_get_num_procs();
+    int threads = options->threads > 0 ? options->threads : vlp_threads_get();
     if (threads > MAX_THREADS) threads = MAX_THREADS;
     vlp_stmt *select = NULL, *update = NULL;
     vlp_status status = VLP_OK;

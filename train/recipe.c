@@ -42,9 +42,8 @@ const char *vlp_recipe_about(int i) {
     return about;
 }
 
-static vlp_status apply_size(vlp_recipe *out, const vlp_json *json, const char *name,
+static vlp_status apply_size(vlp_recipe *out, const vlp_json *sizes, const char *name,
                              const char *size) {
-    const vlp_json *sizes = vlp_json_key(json, "sizes");
     const vlp_json *set = vlp_json_key(sizes, size);
     char all[256] = "";
     if (set) {
@@ -73,15 +72,17 @@ static vlp_status apply_json(vlp_recipe *out, const vlp_json *json, const char *
                             vlp_suggest_text(key, known, VLP_COUNT(known), hint, sizeof hint));
     }
     const char *base = vlp_json_string(json, "base", NULL);
-    if (!size || !*size) size = vlp_json_string(json, "size", "");
-    if (base) VLP_TRY(apply(out, base, size, depth + 1));
+    const vlp_json *set = vlp_json_key(json, "set"), *sizes = vlp_json_key(json, "sizes");
+    bool asked = size && *size;
+    if (!asked) size = vlp_json_string(json, "size", "");
+    if (base) VLP_TRY(apply(out, base, sizes ? NULL : size, depth + 1));
     snprintf(out->name, sizeof out->name, "%.100s", name);
-    const vlp_json *set = vlp_json_key(json, "set");
-    if (vlp_json_key(json, "sizes") && *size && !base) {
-        if (set) VLP_TRY(vlp_options_read(vlp_recipe_options, out, set, name));
-        return apply_size(out, json, name, size);
-    }
-    return set ? vlp_options_read(vlp_recipe_options, out, set, name) : VLP_OK;
+    if (set) VLP_TRY(vlp_options_read(vlp_recipe_options, out, set, name));
+    if (sizes && *size) return apply_size(out, sizes, name, size);
+    if (asked && !base && !sizes)
+        return VLP_FAIL(VLP_ERR_USAGE, "recipe %s has no sizes to choose from; leave --size away",
+                        name);
+    return VLP_OK;
 }
 
 static vlp_status apply(vlp_recipe *out, const char *name, const char *size, int depth) {

@@ -6,7 +6,7 @@
  *     vlp_trainer_free(t);
  *
  * The run folder is a model folder (config.json, model.safetensors, tokenizer,
- * preprocessor_config.json) with recipe.json, metrics.jsonl, training_state.safetensors and, at the
+ * preprocessor_config.json) with recipe.json, metrics.jsonl, state.json, state-N/ and, at the
  * end, summary.json beside. Checkpoints are written beside and renamed; a run that is killed at any
  * moment resumes from the last one and repeats the uninterrupted run bit for bit (same threads). */
 #ifndef VLP_TRAIN_TRAINER_H
@@ -42,7 +42,7 @@ typedef struct {
 } vlp_train_options;
 
 typedef struct {
-    int64_t parameters, pictures, captions, vocab, batch, steps, steps_an_epoch;
+    int64_t parameters, pictures, vocab, batch, steps, steps_an_epoch;
     double flops_a_step; /* forward and backward */
     size_t parameter_bytes, step_bytes, loader_bytes, total_bytes;
     int threads;
