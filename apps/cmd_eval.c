@@ -18,6 +18,7 @@ static const cli_flag flags[] = {
     {"--templates", 't', "FILE", "prompts with {} for the class, one a line; averaged"},
     {"--pixels", 0, NULL, "adds the yardstick without learning: the nearest training picture"},
     {"--train-split", 0, "NAME", "where the yardstick looks (train)"},
+    {"--train-source", 0, "NAME", "the source it looks in (default: --source)"},
     {"--pixel-side", 0, "N", "it compares pictures of N x N pixels (32)"},
     {"--confusion", 0, "FILE", "writes the confusion matrix as CSV"},
     {"--report", 0, "FILE", "writes a self-contained HTML page"},
@@ -164,7 +165,8 @@ static vlp_status measure(const cli_args *args, evaluation *v) {
     if (!v->want_pixels) return VLP_OK;
     int64_t side;
     VLP_TRY(cli_int(args, "--pixel-side", 32, 1, 512, &side));
-    vlp_eval_set train = {cli_text(args, "--train-split", "train"), v->set.source, 0};
+    vlp_eval_set train = {cli_text(args, "--train-split", "train"),
+                          cli_text(args, "--train-source", v->set.source), 0};
     cli_progress("yardstick ...");
     return vlp_evaluate_pixels(v->index, &train, &v->set, (int)side, &v->pixels);
 }

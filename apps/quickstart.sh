@@ -138,7 +138,7 @@ evaluate() {
     say ""
     say "$1:"
     "$vlp" eval "$run" --data "$out/corpus.db" --split test --source "$2" --only retrieval \
-        --pixels "${@:3}"
+        --pixels --train-source drawings "${@:3}"
 }
 
 step_eval() {

@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "vision/image.h"
 
+#include <omp.h>
 #include <stdio.h>
 
 enum { CHUNK = 256, MAX_THREADS = 256 };
