@@ -5,7 +5,7 @@ static const char query[] =
     " WHERE (?1 IS NULL OR coalesce(i.split, c.split) = ?1)"
     " AND (c.image_id IS NULL OR i.state <> 2)" /* VLP_IMAGE_BAD */
     " AND NOT EXISTS (SELECT 1 FROM captions d WHERE d.image_id = c.image_id"
-    " AND d.hash = c.hash AND d.id < c.id) ORDER BY c.id";
+    " AND d.text = c.text AND d.id < c.id) ORDER BY c.id";
 
 vlp_status vlp_captions_each(const vlp_index *index, const char *split, vlp_caption_fn each,
                              void *user) {

@@ -60,8 +60,8 @@ typedef struct {
     const int64_t *image_ids;      /* [B] */
     const int64_t *groups;         /* [B]; byte-identical images share one: positives */
     const int64_t *caption_ids;    /* [B] */
-    const int64_t
-        *caption_groups; /* [B]; captions equal but for case and final punctuation share one */
+    const int64_t *caption_groups; /* [B]; captions equal but for case and final punctuation, and
+                                     those of one class, share one */
 } vlp_batch;
 
 /* The index may be freed afterwards; its file must stay. */

@@ -280,12 +280,15 @@ static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind
     return VLP_OK;
 }
 
-vlp_status vlp_session_caption(vlp_session *s, int64_t image_id, const char *text, size_t len,
-                               const char *kind, int64_t row) {
+/* `meaning` is what the caption's group comes from; NULL = its text. */
+static vlp_status caption(vlp_session *s, int64_t image_id, const char *text, size_t len,
+                          const char *kind, const char *meaning, int64_t row) {
     bool repaired;
     VLP_TRY(vlp_caption_clean(&s->caption, text, len, &repaired));
     if (s->caption.len == 0) return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
-    int64_t hash = vlp_caption_hash(s->caption.data, s->caption.len), id = 0;
+    int64_t hash = meaning ? vlp_caption_hash(meaning, strlen(meaning))
+                           : vlp_caption_hash(s->caption.data, s->caption.len);
+    int64_t id = 0;
     if (image_id == 0 || s->fresh_image != image_id) VLP_TRY(find_caption(s, image_id, hash, &id));
     bool found = id != 0;
     if (!found) VLP_TRY(add_caption(s, image_id, kind, hash, &id));
@@ -299,6 +302,16 @@ vlp_status vlp_session_caption(vlp_session *s, int64_t image_id, const char *tex
     }
     VLP_TRY(vlp_bitset_add(&s->captions_seen, id));
     return vlp_session_tick(s);
+}
+
+vlp_status vlp_session_caption(vlp_session *s, int64_t image_id, const char *text, size_t len,
+                               const char *kind, int64_t row) {
+    return caption(s, image_id, text, len, kind, NULL, row);
+}
+
+vlp_status vlp_session_class_caption(vlp_session *s, int64_t image_id, const char *text, size_t len,
+                                     const char *class_name, int64_t row) {
+    return caption(s, image_id, text, len, "label", class_name, row);
 }
 
 vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *mtime) {

@@ -35,6 +35,10 @@ vlp_status vlp_session_image_row(vlp_session *session, const vlp_session_image *
 /* Cleans and adds a caption (image_id > 0) or a text (image_id = 0). An empty one is a skip. */
 vlp_status vlp_session_caption(vlp_session *session, int64_t image_id, const char *text, size_t len,
                                const char *kind, int64_t row);
+/* A caption made from a class name: all captions of a class mean the same, so they share the
+ * class's group and are positives of one another. */
+vlp_status vlp_session_class_caption(vlp_session *session, int64_t image_id, const char *text,
+                                     size_t len, const char *class_name, int64_t row);
 /* Whether a caption would be empty, so that its image need not be added. */
 bool vlp_session_blank(const char *text, size_t len);
 

@@ -52,8 +52,8 @@ vlp_status vlp_templates_apply(vlp_templates *templates, vlp_session *session, i
         size_t len = strcspn(line, "\n");
         if (!vlp_session_blank(line, len)) {
             VLP_TRY(fill(&templates->caption, line, len, class_name));
-            VLP_TRY(vlp_session_caption(session, image_id, templates->caption.data,
-                                        templates->caption.len, "label", row));
+            VLP_TRY(vlp_session_class_caption(session, image_id, templates->caption.data,
+                                              templates->caption.len, class_name, row));
         }
         line += len + (line[len] == '\n');
     }
