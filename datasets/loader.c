@@ -110,6 +110,8 @@ static vlp_status open_rows(vlp_loader *loader, const vlp_index *index) {
         pools[p] = (vlp_pool){loader->pools[p].count, source ? o->mixture[p].weight : 1};
     }
     if (status == VLP_OK) status = vlp_sampler_new(&loader->sampler, o->seed, pools, n);
+    if (status == VLP_OK && o->by_source)
+        vlp_sampler_set_run(loader->sampler, (int64_t)o->batch * (o->world > 0 ? o->world : 1));
     vlp_free(pools);
     return status;
 }

@@ -31,6 +31,7 @@ typedef struct {
     const vlp_mixture *mixture; /* [n_mixture]; none = all sources, each row once an epoch; an
                                    evaluation takes one source at most */
     int n_mixture;
+    bool by_source;  /* every batch comes from one source of the mixture */
     bool train;      /* random order, augmentation and captions, endless; else in order, once */
     int batch;       /* samples a batch of this rank */
     int rank, world; /* world 0 = 1 */

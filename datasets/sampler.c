@@ -17,6 +17,7 @@ struct vlp_sampler {
     int n;
     int64_t rows;
     pool_share *pools;
+    int64_t run; /* positions in a row from one pool */
 };
 
 /* splitmix64's finaliser as the round function */
@@ -93,6 +94,7 @@ vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *poo
     }
     s->seed = seed;
     s->n = n;
+    s->run = 1;
     for (int p = 0; p < n; p++) {
         s->pools[p].rows = pools[p].rows;
         s->rows += pools[p].rows;
@@ -100,6 +102,11 @@ vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *poo
     share_block(s, pools, sum);
     *out = s;
     return VLP_OK;
+}
+
+void vlp_sampler_set_run(vlp_sampler *sampler, int64_t run) {
+    VLP_ASSERT(run > 0, "runs of %lld samples", (long long)run);
+    sampler->run = run;
 }
 
 void vlp_sampler_free(vlp_sampler *sampler) {
@@ -121,8 +128,8 @@ static vlp_sample draw(const vlp_sampler *s, int pool, int64_t nth) {
 vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position) {
     VLP_ASSERT(position >= 0, "position %lld", (long long)position);
     if (s->n == 1) return draw(s, 0, position);
-    int64_t block = position / BLOCK;
-    int64_t place = vlp_permute(order_key(s->seed, block, -1), BLOCK, position % BLOCK);
+    int64_t unit = position / s->run, block = unit / BLOCK;
+    int64_t place = vlp_permute(order_key(s->seed, block, -1), BLOCK, unit % BLOCK);
     int low = 0, high = s->n - 1;
     while (low < high) {
         int middle = (low + high + 1) / 2;
@@ -132,7 +139,8 @@ vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position) {
             high = middle - 1;
     }
     const pool_share *share = &s->pools[low];
-    return draw(s, low, block * share->count + (place - share->first));
+    int64_t run = block * share->count + (place - share->first);
+    return draw(s, low, run * s->run + position % s->run);
 }
 
 int64_t vlp_sampler_epoch_size(const vlp_sampler *sampler) {

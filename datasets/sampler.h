@@ -38,6 +38,10 @@ typedef struct vlp_sampler vlp_sampler;
 vlp_status vlp_sampler_new(vlp_sampler **out, uint64_t seed, const vlp_pool *pools, int n);
 void vlp_sampler_free(vlp_sampler *sampler);
 
+/* Of a mixture, `run` positions in a row (1 by default) come from one pool; a run of a batch's size
+ * makes batches of one source, whose samples are harder negatives of one another. */
+void vlp_sampler_set_run(vlp_sampler *sampler, int64_t run);
+
 vlp_sample vlp_sampler_at(const vlp_sampler *sampler, int64_t position);
 
 /* Rows of all pools: what one epoch means, also for a mixture. */

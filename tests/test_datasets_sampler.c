@@ -100,6 +100,28 @@ static void test_datasets_sampler__empty_pools_are_refused(void **state) {
     vlp_sampler_free(NULL);
 }
 
+/* Runs of one pool, and still each row once a pass. */
+static void test_datasets_sampler__runs_come_from_one_pool(void **state) {
+    (void)state;
+    enum { RUN = 8, POSITIONS = RUN * 4096 };
+    vlp_pool pools[] = {{1000, 3}, {500, 1}};
+    vlp_sampler *s;
+    assert_int_equal(vlp_sampler_new(&s, 4, pools, 2), VLP_OK);
+    vlp_sampler_set_run(s, RUN);
+    static int seen[2][1000];
+    int64_t from_second = 0;
+    for (int64_t i = 0; i < POSITIONS; i++) {
+        vlp_sample sample = vlp_sampler_at(s, i);
+        assert_int_equal(sample.pool, vlp_sampler_at(s, i / RUN * RUN).pool);
+        if (sample.pass == 0) seen[sample.pool][sample.row]++;
+        from_second += sample.pool;
+    }
+    for (int p = 0; p < 2; p++)
+        for (int64_t r = 0; r < pools[p].rows; r++) assert_int_equal(seen[p][r], 1);
+    assert_int_equal(from_second, POSITIONS / 4);
+    vlp_sampler_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_datasets_sampler__permutation_hits_every_row_once),
@@ -108,6 +130,7 @@ int main(void) {
         cmocka_unit_test(test_datasets_sampler__each_epoch_is_complete_and_differs),
         cmocka_unit_test(test_datasets_sampler__mixture_keeps_shares_and_walks_each_pool),
         cmocka_unit_test(test_datasets_sampler__empty_pools_are_refused),
+        cmocka_unit_test(test_datasets_sampler__runs_come_from_one_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@ typedef struct {
     char eval_source[VLP_OPTION_TEXT_BYTES]; /* of validation and test; empty = all */
     char
         mixture[VLP_OPTION_TEXT_BYTES]; /* "source=weight,source=weight"; empty = every row alike */
+    bool by_source;                     /* batches of one source: harder negatives */
     double crop_least, flip, jitter;
     bool exif_rotate;
     int64_t loader_threads, cache_mb;

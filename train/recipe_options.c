@@ -73,6 +73,7 @@ static const vlp_option rows[] = {
     TEXT("data.test", test_split, "test", "split evaluated at the end"),
     TEXT("data.eval_source", eval_source, "", "source that both are evaluated on; empty = all"),
     TEXT("data.mixture", mixture, "", "source=weight,...: how often each source is drawn"),
+    BOOL("data.by_source", by_source, "false", "every batch from one source of the mixture"),
     REAL("augment.crop", crop_least, 0.01, 1, "0.5", "least area of random crops"),
     REAL("augment.flip", flip, 0, 1, "0", "probability of mirroring; captions may say left"),
     REAL("augment.jitter", jitter, 0, 1, "0", "brightness, contrast, saturation"),

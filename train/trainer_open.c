@@ -146,6 +146,7 @@ static vlp_status build_loader(vlp_trainer *t) {
                                   .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,
+                                  .by_source = r->by_source,
                                   .train = true,
                                   .batch = (int)r->batch,
                                   .seed = (uint64_t)r->seed,
