@@ -64,7 +64,6 @@ static vlp_status import_all(const cli_args *args, const vlp_import_options *opt
     for (int i = 1; i < args->n_positional && status == VLP_OK; i++) {
         status = vlp_index_import(index, args->positional[i], options, report);
         cli_progress_end();
-        if (status == VLP_OK && !cli_quiet()) fprintf(stderr, "%s\n", report->recognised);
     }
     vlp_index_free(index);
     return status;

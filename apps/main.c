@@ -19,9 +19,11 @@ static void help(void) {
          "Usage: vlp COMMAND ...        vlp COMMAND --help shows options and examples\n");
     for (size_t i = 0; i < VLP_COUNT(commands); i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    puts("\nTo begin: vlp index pairs.db photos/   then   vlp pretrain vlp --size nano --data "
-         "pairs.db\n--out run --max-minutes 30   then   vlp search pairs.db --model run \"a red "
-         "car\"");
+    puts("\nTo begin:\n"
+         "  vlp index pairs.db photos/\n"
+         "  vlp pretrain vlp --size nano --data pairs.db --out run --max-minutes 30\n"
+         "  vlp embed pairs.db --model run\n"
+         "  vlp search pairs.db \"a red car\"");
 }
 
 int main(int argc, char **argv) {

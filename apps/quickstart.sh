@@ -125,6 +125,7 @@ step_tokenizer() {
 }
 
 step_pretrain() {
+    [[ $force -eq 0 ]] || rm -rf "$run"
     if [[ -e $run/recipe.json ]]; then
         "$vlp" pretrain --data "$out/corpus.db" --out "$run" --resume
     else
@@ -147,7 +148,7 @@ step_eval() {
     evaluate "emoji concepts never seen, same vendor" emoji-unseen
     evaluate "emoji concepts never seen, other vendor" emoji-unseen-other-vendor
     say ""
-    say "Fashion-MNIST, zero-shot on its 10,000 test pictures:"
+    say "Fashion-MNIST: its 10,000 test pictures by class names (its training pictures were among the pairs):"
     "$vlp" eval "$run" --data "$out/corpus.db" --split test --source fashion --only zero-shot \
         --classes "$corpus/fashion-mnist.txt" --templates "$corpus/fashion-mnist-templates.txt" \
         --pixels --pixel-side 28
@@ -162,9 +163,9 @@ step_classify() {
 step_search() {
     local image query
     "$vlp" embed "$out/corpus.db" --model "$run"
-    for query in "red apple" "musical instrument" "a dog"; do
+    for query in "red apple" "ankle boot" "flag"; do
         say "searching \"$query\""
-        "$vlp" search "$out/corpus.db" "$query" --where "source=drawings" --top 8 \
+        "$vlp" search "$out/corpus.db" "$query" --top 8 \
             --html "$out/search-${query// /-}.html"
     done
     image=$(find "$corpus/images/emojione-unseen" -name '*.jpg' | LC_ALL=C sort | sed -n 1p)
@@ -199,11 +200,13 @@ Done in $((SECONDS / 60)) min. Look at
   $out/report.html                   what the model finds, and where it fails
   $out/search-red-apple.html         and the other searches beside it
 Try next
-  $vlp search $out/corpus.db "a bird" --top 10
-  $vlp search $out/corpus.db "hat" -black --html hats.html
+  $vlp search $out/corpus.db "playing card" --where "source=drawings" --html cards.html
+  $vlp search $out/corpus.db "dress" --where "source=fashion" --html dresses.html
   $vlp classify $run YOUR_PICTURES --classes cat,dog,car
   $vlp index mine.db YOUR_FOLDER
   $vlp pretrain vlp --size nano --data mine.db --out mine --max-minutes 60
+  $vlp embed mine.db --model mine && $vlp search mine.db "YOUR WORDS"
+Six minutes teach it a little; --minutes 60 --out ANOTHER_FOLDER teaches it more.
 END
 }
 
