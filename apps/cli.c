@@ -1,5 +1,7 @@
 #include "apps/cli.h"
 
+#include "apps/outputs.h"
+
 #include "core/cpu.h"
 #include "core/json.h"
 #include "core/log.h"
@@ -191,6 +193,15 @@ static vlp_status apply_common(const cli_args *args) {
     return vlp_threads_set((int)threads);
 }
 
+int cli_finish(int code) {
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed || errno == EPIPE || code == EXIT_USAGE) return code;
+    fprintf(stderr, "vlp: cannot write the output%s%s\n", errno ? ": " : "; is the disk full?",
+            errno ? strerror(errno) : "");
+    return EXIT_USAGE;
+}
+
 int cli_run(const cli_command *command, int argc, char **argv) {
     cli_args args = {.flags = command->flags};
     args.positional = vlp_alloc((size_t)argc * sizeof *args.positional);
@@ -200,15 +211,12 @@ int cli_run(const cli_command *command, int argc, char **argv) {
         cli_print_help(command);
     } else if (code == EXIT_DONE) {
         vlp_status status = apply_common(&args);
+        if (status == VLP_OK) status = cli_check_outputs(&args);
         code = status == VLP_OK ? command->run(&args) : cli_fail(status);
         cli_progress_end();
     }
     vlp_free(args.positional);
-    if (fflush(stdout) != 0 && errno != EPIPE && code == EXIT_DONE) {
-        fprintf(stderr, "vlp: cannot write the output: %s\n", strerror(errno));
-        code = EXIT_USAGE;
-    }
-    return code;
+    return cli_finish(code);
 }
 
 static void on_signal(int number) {

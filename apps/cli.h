@@ -59,6 +59,9 @@ int cli_fail(vlp_status status);
 /* A usage error of the command's own; returns EXIT_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The exit code, after the last of stdout is written: output that was lost is an error. */
+int cli_finish(int code);
+
 /* Parses and runs; argv[0] is the command's name. */
 int cli_run(const cli_command *command, int argc, char **argv);
 void cli_print_help(const cli_command *command);

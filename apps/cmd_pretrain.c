@@ -163,6 +163,17 @@ static int print_keys(void) {
     return status == VLP_OK ? EXIT_DONE : cli_fail(status);
 }
 
+/* What a resumed run takes from its own recipe. */
+static const char *refused_with_resume(const cli_args *args) {
+    static const char *const others[] = {"--size", "--set", "--init", "--tokenizer", "--vocab"};
+    if (args->n_positional) return args->positional[0];
+    for (size_t i = 0; i < VLP_COUNT(others); i++)
+        if (cli_has(args, others[i])) return others[i];
+    for (size_t i = 0; i < VLP_COUNT(shortcuts); i++)
+        if (cli_has(args, shortcuts[i][0])) return shortcuts[i][0];
+    return NULL;
+}
+
 static int run(const cli_args *args) {
     if (cli_has(args, "--help-keys")) return print_keys();
     if (args->n_positional > 1)
@@ -171,6 +182,8 @@ static int run(const cli_args *args) {
         return cli_usage("pretrain needs --data DB; make one with vlp index");
     if (!cli_has(args, "--out") && !cli_has(args, "--plan"))
         return cli_usage("pretrain needs --out RUN, the folder to write");
+    const char *other = cli_has(args, "--resume") ? refused_with_resume(args) : NULL;
+    if (other) return cli_usage("--resume goes on with the run's own recipe; leave %s away", other);
     vlp_recipe recipe;
     vlp_status status = read_recipe(args, &recipe);
     if (status == VLP_OK && cli_has(args, "--plan") && recipe.steps == 0 && recipe.epochs == 0)

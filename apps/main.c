@@ -34,11 +34,11 @@ int main(int argc, char **argv) {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         help();
-        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+        return cli_finish(argc < 2 ? EXIT_USAGE : EXIT_DONE);
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("vlp " VLP_VERSION);
-        return EXIT_DONE;
+        return cli_finish(EXIT_DONE);
     }
     const char *known[VLP_COUNT(commands)];
     for (size_t i = 0; i < VLP_COUNT(commands); i++) {

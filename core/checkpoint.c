@@ -1,5 +1,6 @@
 #include "core/checkpoint.h"
 
+#include "core/kernels.h"
 #include "core/memory.h"
 #include "core/suggest.h"
 
@@ -203,6 +204,11 @@ static vlp_status fill(loader *l, const vlp_name_row *row, int i, const vlp_safe
     vlp_param *param = l->params->items[i];
     if (!shapes_agree(row, &param->tensor, t)) return convert(l, row, i, t);
     VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
+    if (!vlp_kernels_get()->all_finite(t->numel, l->scratch))
+        return VLP_FAIL(VLP_ERR_NUMERIC,
+                        "%s: tensor \"%s\" holds values that are not finite; the file is damaged, "
+                        "or its training had failed",
+                        t->file, t->name);
     if (!l->seen[i]) l->missing[i] = row->parts ? (1u << row->parts) - 1 : 1;
     l->seen[i] = true;
     unsigned bit = 1u << row->part;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +88,9 @@ static void writer_free(vlp_writer *writer) {
 
 vlp_status vlp_writer_open(vlp_writer *writer, const char *path) {
     *writer = (vlp_writer){0};
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return VLP_FAIL(VLP_ERR_IO, "cannot replace %s: not a regular file", path);
     vlp_buf temporary = {0};
     VLP_TRY(vlp_buf_printf(&temporary, "%s.tmp", path));
     writer->temporary = temporary.data;
@@ -187,4 +191,18 @@ vlp_status vlp_path_join(vlp_buf *buf, const char *folder, const char *name) {
     if (name[0] == '/' || folder[0] == '\0') return vlp_buf_puts(buf, name);
     size_t n = strlen(folder);
     return vlp_buf_printf(buf, folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
+}
+
+vlp_status vlp_lock_open(int *lock, const char *path) {
+    *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*lock < 0) return io_error("create", path);
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0) return VLP_OK;
+    close(*lock);
+    *lock = -1;
+    return VLP_FAIL(VLP_ERR_IO, "%s is held by another vlp; wait for it, or choose another folder",
+                    path);
+}
+
+void vlp_lock_close(int lock) {
+    if (lock >= 0) close(lock);
 }

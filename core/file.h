@@ -33,6 +33,11 @@ vlp_status vlp_writer_write(vlp_writer *writer, const void *data, size_t len);
 vlp_status vlp_writer_commit(vlp_writer *writer); /* frees the writer, also on failure */
 void vlp_writer_abandon(vlp_writer *writer);      /* removes the temporary; a no-op after commit */
 
+/* Holds path (created) for this process until it is closed or the process ends; VLP_ERR_IO when
+ * another process holds it. */
+vlp_status vlp_lock_open(int *lock, const char *path);
+void vlp_lock_close(int lock); /* -1 is legal */
+
 vlp_status vlp_make_folder(const char *path); /* with parents; existing is fine */
 bool vlp_path_exists(const char *path);
 bool vlp_is_folder(const char *path);

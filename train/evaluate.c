@@ -82,7 +82,7 @@ static void take_row(retrieval *r, const float *scores, vlp_retrieval *out, int 
     for (int64_t j = 0; j < m; j++) {
         if (!r->positive[j]) {
             if (pass == 1) {
-                r->above[j] += scores[j] > r->text_best[j];
+                r->above[j] += !(scores[j] <= r->text_best[j]); /* NaN is a miss */
                 r->equal[j] += scores[j] == r->text_best[j];
             }
             continue;
@@ -95,7 +95,7 @@ static void take_row(retrieval *r, const float *scores, vlp_retrieval *out, int 
     if (pass == 1) return;
     int64_t above = 0, equal = 0;
     for (int64_t j = 0; j < m; j++) {
-        above += !r->positive[j] && scores[j] > best;
+        above += !r->positive[j] && !(scores[j] <= best);
         equal += !r->positive[j] && scores[j] == best;
     }
     count_rank((double)above, (double)equal, out->image_to_text);

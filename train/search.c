@@ -107,6 +107,9 @@ static vlp_status encode_query(vlp_search *s, const vlp_query *q) {
         VLP_TRY(status);
         vlp_kernels_get()->add(width, s->vector, s->query);
     }
+    if (!(vlp_kernels_get()->sum_squares(width, s->query) > 1e-10))
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "the parts of the query cancel out; give them other weights");
     vlp_kernels_get()->l2_normalize(1, width, s->query, 1e-12, s->query, NULL);
     return VLP_OK;
 }

@@ -79,7 +79,7 @@ static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_
 static vlp_status evaluate_now(vlp_trainer *t) {
     vlp_retrieval result;
     vlp_status status = evaluate(t, t->recipe.val_split, t->recipe.eval_rows, &result);
-    if (status == VLP_ERR_NOT_FOUND) return VLP_OK; /* no such split: said once at the start */
+    if (status == VLP_ERR_NOT_FOUND) return VLP_OK; /* said by vlp_trainer_run */
     VLP_TRY(status);
     if (t->options.on_eval) t->options.on_eval(t->step, &result, t->options.user);
     return vlp_metrics_eval(t->metrics, t->step, &result);
@@ -174,8 +174,21 @@ static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
     return save_summary(t, s);
 }
 
+/* Says once what will not be evaluated. */
+static vlp_status look_for_split(const vlp_trainer *t, const char *split) {
+    const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
+    vlp_rows rows;
+    vlp_status status = vlp_rows_open(&rows, t->index, VLP_ROWS_PAIRS, split, source);
+    if (status == VLP_OK) vlp_rows_close(&rows);
+    if (status != VLP_ERR_NOT_FOUND) return status;
+    vlp_log(VLP_LOG_WARN, "%s; it is not evaluated", vlp_error());
+    return VLP_OK;
+}
+
 vlp_status vlp_trainer_run(vlp_trainer *t, vlp_train_summary *summary) {
     VLP_TRY(vlp_trainer_prepare(t));
+    VLP_TRY(look_for_split(t, t->recipe.val_split));
+    VLP_TRY(look_for_split(t, t->recipe.test_split));
     t->started = t->last_checkpoint = vlp_clock();
     VLP_TRY(loop(t));
     return finish(t, summary);
@@ -193,6 +206,7 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_tape_free(t->tape);
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
+    vlp_lock_close(t->lock);
     vlp_free(t->keys);
     vlp_free(t->ids);
     vlp_free(t->ids_mask);

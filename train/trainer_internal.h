@@ -19,6 +19,7 @@ struct vlp_trainer {
     vlp_recipe recipe;
     vlp_train_options options;
     char *data, *out; /* owned copies of the paths */
+    int lock;         /* on the run folder: one process trains in it */
 
     vlp_index *index;
     vlp_tokenizer *tokenizer;

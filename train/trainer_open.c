@@ -203,10 +203,19 @@ static vlp_status refuse_existing(const vlp_trainer *t) {
     return status;
 }
 
+static vlp_status hold_folder(vlp_trainer *t) {
+    vlp_buf path = {0};
+    vlp_status status = vlp_path_join(&path, t->out, "lock");
+    if (status == VLP_OK && t->lock < 0) status = vlp_lock_open(&t->lock, path.data);
+    vlp_buf_free(&path);
+    return status;
+}
+
 static vlp_status assemble(vlp_trainer *t) {
-    if (t->options.resume)
+    if (t->options.resume) {
         VLP_TRY(vlp_trainer_read_recipe(&t->recipe, t->out));
-    else
+        VLP_TRY(hold_folder(t));
+    } else
         VLP_TRY(refuse_existing(t));
     VLP_TRY(vlp_recipe_check(&t->recipe));
     t->transform = vlp_recipe_transform(&t->recipe);
@@ -234,6 +243,7 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
     vlp_trainer *t = vlp_alloc_zero(1, sizeof *t);
     if (!t) return VLP_ERR_MEMORY;
     t->recipe = *recipe;
+    t->lock = -1;
     t->options = *options;
     t->data = vlp_strdup(options->data);
     t->out = vlp_strdup(options->out);
@@ -248,6 +258,7 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
 
 vlp_status vlp_trainer_prepare(vlp_trainer *t) {
     VLP_TRY(vlp_make_folder(t->out));
+    VLP_TRY(hold_folder(t));
     if (!t->options.resume) VLP_TRY(vlp_trainer_save_start(t));
     VLP_TRY(vlp_trainer_save_folder(t)); /* its recipe, written last, makes it a run to resume */
     return open_metrics(t);

@@ -156,13 +156,15 @@ static vlp_status load_state(vlp_trainer *t, const char *folder, int64_t ema_upd
 
 static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char *path) {
     t->step = vlp_json_int(json, "step", -1);
+    const int64_t most = (int64_t)1 << 53; /* whole numbers that JSON keeps */
     t->cursor = vlp_json_int(json, "cursor", -1);
     t->rows_before = vlp_json_int(json, "rows", 0);
     t->now.loss = vlp_json_double(json, "loss", 0);
     t->seconds_before = vlp_json_double(json, "seconds", 0);
     t->waited_before = vlp_json_double(json, "waited", 0);
     const char *folder = vlp_json_string(json, "folder", "");
-    if (t->step < 0 || t->cursor < 0 || strncmp(folder, "state-", 6) != 0 || strchr(folder, '/') ||
+    if (t->step < 0 || t->step > most || t->cursor < 0 || t->cursor > most ||
+        strncmp(folder, "state-", 6) != 0 || strchr(folder, '/') ||
         vlp_json_int(json, "ema_updates", 0) < 0 || !(t->seconds_before >= 0))
         return VLP_FAIL(VLP_ERR_FORMAT,
                         "%s: not the state of a run: folder, step, cursor, ema_updates or seconds "
