@@ -9,11 +9,11 @@ run 2 index new.db pictures.jsonl --errors new.db
 complains "would overwrite"
 run 2 index new.db pictures.jsonl --errors pictures.jsonl
 complains "would overwrite"
-run 2 eval model --data pairs.db --report model/config.json
+run 2 eval run --data pairs.db --report run/config.json
 complains "would overwrite"
-run 2 eval model --data pairs.db --report kept.db
+run 2 eval run --data pairs.db --report kept.db
 complains "would overwrite"
-run 2 search pairs.db red --model model --html /dev/full
+run 2 search pairs.db red --model run --html /dev/full
 complains "not a regular file"
 cmp -s pairs.db kept.db || fail "the index changed"
 
