@@ -273,6 +273,19 @@ vlp_status cli_list_read(cli_list *out, const char *text) {
     return status;
 }
 
+vlp_status cli_classes_read(cli_list *out, const char *text) {
+    VLP_TRY(cli_list_read(out, text));
+    for (int64_t i = 0; i < out->count; i++)
+        for (int64_t j = 0; j < i; j++) {
+            if (strcmp(out->items[i], out->items[j]) != 0) continue;
+            vlp_status status = VLP_FAIL(VLP_ERR_USAGE, "the class \"%s\" is listed twice in %s",
+                                         out->items[i], text);
+            cli_list_free(out);
+            return status;
+        }
+    return VLP_OK;
+}
+
 void cli_list_free(cli_list *list) {
     for (int64_t i = 0; i < list->count; i++) vlp_free(list->items[i]);
     vlp_free(list->items);

@@ -95,6 +95,8 @@ typedef struct {
     int64_t count;
 } cli_list;
 vlp_status cli_list_read(cli_list *out, const char *file_or_commas);
+/* The same for class names, which must differ from one another. */
+vlp_status cli_classes_read(cli_list *out, const char *file_or_commas);
 void cli_list_free(cli_list *list);
 
 #endif

@@ -127,7 +127,7 @@ static vlp_status classify(const cli_args *args, job *j, const cli_list *templat
 static vlp_status prepare(const cli_args *args, job *j, cli_list *classes, cli_list *templates,
                           cli_list *paths) {
     VLP_TRY(cli_open_errors(&j->errors, cli_text(args, "--errors", NULL)));
-    VLP_TRY(cli_list_read(classes, cli_text(args, "--classes", "")));
+    VLP_TRY(cli_classes_read(classes, cli_text(args, "--classes", "")));
     if (cli_has(args, "--templates"))
         VLP_TRY(cli_list_read(templates, cli_text(args, "--templates", "")));
     VLP_TRY(cli_int(args, "--top", 1, 1, 1000000, &j->top));

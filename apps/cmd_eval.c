@@ -210,7 +210,7 @@ static vlp_status read_wishes(const cli_args *args, evaluation *v) {
     v->set.split = cli_text(args, "--split", "test");
     v->set.source = cli_text(args, "--source", NULL);
     VLP_TRY(cli_int(args, "--max", 0, 1, INT64_MAX / 2, &v->set.max_images));
-    if (has_classes) VLP_TRY(cli_list_read(&v->classes, cli_text(args, "--classes", "")));
+    if (has_classes) VLP_TRY(cli_classes_read(&v->classes, cli_text(args, "--classes", "")));
     return cli_has(args, "--templates")
                ? cli_list_read(&v->templates, cli_text(args, "--templates", ""))
                : VLP_OK;

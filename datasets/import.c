@@ -153,6 +153,7 @@ vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_impo
     vlp_session *session = NULL;
     vlp_import_options named = *options;
     vlp_buf path = {0}, name = {0};
+    int64_t captions = report->captions;
     vlp_status status = VLP_OK;
     VLP_TRY_DONE(find_manifest(source, options->format, &path));
     VLP_TRY_DONE(choose(path.data, options->format, &importer));
@@ -162,6 +163,10 @@ vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_impo
     snprintf(report->recognised, sizeof report->recognised, "%s: %s", path.data, importer->name);
     VLP_TRY_DONE(importer->run(session));
     vlp_log(VLP_LOG_INFO, "%s", report->recognised);
+    if (options->caption_key && report->captions == captions)
+        VLP_TRY_DONE(VLP_FAIL(VLP_ERR_USAGE,
+                              "%s: no row has a caption under \"%s\"; name another key", path.data,
+                              options->caption_key));
     VLP_TRY_DONE(vlp_session_finish(session));
 done:
     vlp_session_free(session);

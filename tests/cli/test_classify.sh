@@ -61,3 +61,6 @@ complains "--threshold"
 mkdir nobody
 run 2 classify run nobody --classes a,b
 complains "no pictures under nobody"
+
+run 2 classify run pictures --classes red,blue,red
+complains 'the class "red" is listed twice'
