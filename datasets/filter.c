@@ -1,7 +1,9 @@
 #include "datasets/filter.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -101,12 +103,20 @@ static vlp_status folder_term(parser *p, size_t op) {
                           index);
 }
 
+static bool is_number(const char *text) {
+    char *end;
+    double value = strtod(text, &end);
+    return end != text && !*end && isfinite(value);
+}
+
 static vlp_status plain_term(parser *p, size_t op, const char *sql, bool number) {
     int index;
     VLP_TRY(read_value(p, &index, "", ""));
     if (operators[op].contains)
         return vlp_buf_printf(&p->out->sql, "instr(lower(%s), lower(?%d))>0", sql, index);
     bool as_number = number || operators[op].ordered;
+    if (as_number && !is_number(p->out->values.data + p->out->starts[p->out->count - 1]))
+        return wrong(p, "a number is wanted before");
     return vlp_buf_printf(&p->out->sql,
                           as_number ? "CAST(%s AS REAL) %s CAST(?%d AS REAL)"
                                     : "CAST(%s AS TEXT) %s ?%d",

@@ -87,3 +87,8 @@ run 2 search pairs.db --image missing.png
 complains "missing.png"
 run 2 search missing.db "a dog"
 complains "no index at missing.db"
+
+run 2 search pairs.db red --where "width>abc"
+complains "a number is wanted"
+run 2 search pairs.db red --where "width>nan"
+complains "a number is wanted"
