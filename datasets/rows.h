@@ -24,15 +24,4 @@ void vlp_rows_close(vlp_rows *rows);
 /* Appends the first column of all that stmt yields. */
 vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt);
 
-/* What evaluation compares: every good image that has a caption and every caption of one split,
- * ordered by image. A caption and an image belong together when their groups are equal: duplicates
- * of an image share a group. */
-typedef struct {
-    int64_t n_images, n_captions;
-    int64_t *image_ids, *image_groups;                      /* [n_images] */
-    int64_t *caption_ids, *caption_images, *caption_groups; /* [n_captions]; _images: positions */
-} vlp_eval_rows;
-vlp_status vlp_eval_rows_open(vlp_eval_rows *out, const vlp_index *index, const char *split);
-void vlp_eval_rows_close(vlp_eval_rows *rows);
-
 #endif
