@@ -10,15 +10,18 @@
 #define VLP_CORE_PRODUCT_H
 
 #include "core/kernels.h"
+#include "core/packed.h"
 #include "core/tensor.h"
 
 /* op(A) is stored row-major, `ld` elements between stored rows; transposed: what is stored is its
- * transpose. dtype is VLP_REAL or VLP_BF16. */
+ * transpose. dtype is VLP_REAL or VLP_BF16. packed, in b only: keeps op(B) in packed form between
+ * calls; whoever changes the values says so (core/packed.h). NULL = packed anew each time. */
 typedef struct {
     const void *data;
     vlp_dtype dtype;
     int64_t ld;
     bool transposed;
+    vlp_packed *packed;
 } vlp_operand;
 
 typedef struct {
