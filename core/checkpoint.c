@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const vlp_name_row identity = {0};
@@ -44,20 +45,44 @@ static void fill_in(const char *prefix, const char *pattern, char digits[8][16],
 
 void vlp_name_map_add(vlp_name_map *map, const vlp_name_row *rows, size_t count, const char *theirs,
                       const char *ours) {
+    vlp_name_map_add_layers(map, rows, count, theirs, ours, 0, INT64_MAX);
+}
+
+void vlp_name_map_add_layers(vlp_name_map *map, const vlp_name_row *rows, size_t count,
+                             const char *theirs, const char *ours, int64_t first, int64_t end) {
     VLP_ASSERT(map->count < VLP_NAME_TABLES, "a name map of more than %d tables", VLP_NAME_TABLES);
     map->tables[map->count].rows = rows;
     map->tables[map->count].count = count;
     map->tables[map->count].theirs = theirs;
-    map->tables[map->count++].ours = ours;
+    map->tables[map->count].ours = ours;
+    map->tables[map->count].first = first;
+    map->tables[map->count++].end = end;
 }
 
-/* The other side's name for `name`, or NULL when the row does not fit. */
-static bool translate(const char *from_prefix, const char *from, const char *to_prefix,
-                      const char *to, const char *name, char out[VLP_NAME_BYTES]) {
+/* One side of a table's row; the layers that it holds, and how the other side counts them. */
+typedef struct {
+    const char *prefix, *name;
+    int64_t first, end, shift;
+} side;
+
+static side side_of(const vlp_name_map *map, int t, const vlp_name_row *row, bool theirs) {
+    int64_t first = map->tables[t].first, end = map->tables[t].end;
+    return theirs ? (side){map->tables[t].theirs, row->theirs, first, end, -first}
+                  : (side){map->tables[t].ours, row->ours, 0, end - first, first};
+}
+
+/* The other side's name for `name`; false when the row does not fit. */
+static bool translate(side from, side to, const char *name, char out[VLP_NAME_BYTES]) {
     char digits[8][16];
-    size_t n = strlen(from_prefix);
-    if (strncmp(name, from_prefix, n) != 0 || !match(from, name + n, digits)) return false;
-    if (to) fill_in(to_prefix, to, digits, out);
+    size_t n = strlen(from.prefix);
+    if (strncmp(name, from.prefix, n) != 0 || !match(from.name, name + n, digits)) return false;
+    if (from.shift != 0 || from.end != INT64_MAX) {
+        bool numbered = strchr(from.name, '{');
+        int64_t layer = numbered ? strtoll(digits[0], NULL, 10) : from.first;
+        if (layer < from.first || layer >= from.end) return false;
+        if (numbered) snprintf(digits[0], sizeof digits[0], "%d", (int)(layer + from.shift));
+    }
+    if (to.name) fill_in(to.prefix, to.name, digits, out);
     return true;
 }
 
@@ -70,8 +95,7 @@ const vlp_name_row *vlp_name_find(const vlp_name_map *map, const char *theirs,
     for (int t = 0; t < map->count; t++)
         for (size_t i = 0; i < map->tables[t].count; i++) {
             const vlp_name_row *row = &map->tables[t].rows[i];
-            if (translate(map->tables[t].theirs, row->theirs, map->tables[t].ours, row->ours,
-                          theirs, ours))
+            if (translate(side_of(map, t, row, true), side_of(map, t, row, false), theirs, ours))
                 return row;
         }
     return NULL;
@@ -83,8 +107,8 @@ static const char *name_of_theirs(const vlp_name_map *map, const char *ours,
     for (int t = 0; t < map->count; t++)
         for (size_t i = 0; i < map->tables[t].count; i++) {
             const vlp_name_row *row = &map->tables[t].rows[i];
-            if (row->ours && translate(map->tables[t].ours, row->ours, map->tables[t].theirs,
-                                       row->theirs, ours, theirs))
+            if (row->ours &&
+                translate(side_of(map, t, row, false), side_of(map, t, row, true), ours, theirs))
                 return theirs;
         }
     return ours;

@@ -26,19 +26,24 @@ typedef struct {
 
 /* Tables of rows, each with what stands in front of its names on either side: "bert." and "text."
  * The first row that fits counts. Without tables the names are ours. */
-enum { VLP_NAME_BYTES = 256, VLP_NAME_TABLES = 8 };
+enum { VLP_NAME_BYTES = 256, VLP_NAME_TABLES = 16 };
 
 typedef struct {
     struct {
         const vlp_name_row *rows;
         size_t count;
         const char *theirs, *ours; /* prefixes, borrowed */
+        int64_t first, end;        /* layers of theirs, see vlp_name_map_add_layers */
     } tables[VLP_NAME_TABLES];
     int count;
 } vlp_name_map;
 
 void vlp_name_map_add(vlp_name_map *map, const vlp_name_row *rows, size_t count, const char *theirs,
                       const char *ours);
+/* The same for a stretch of one stack of layers: where a name holds a number, the first of them
+ * must lie in [first, end), and ours counts from 0. So one stack of theirs can be two of ours. */
+void vlp_name_map_add_layers(vlp_name_map *map, const vlp_name_row *rows, size_t count,
+                             const char *theirs, const char *ours, int64_t first, int64_t end);
 
 /* The row for a name of theirs and our name for it; NULL when no row fits. */
 const vlp_name_row *vlp_name_find(const vlp_name_map *map, const char *theirs,

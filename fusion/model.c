@@ -7,7 +7,28 @@
 enum { MATCH_CLASSES = 2 };
 static const double norm_eps = 1e-12;
 
-static vlp_status declare(vlp_model *model) {
+static void declare_space(vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    vlp_params *params = model->params;
+    vlp_dense_declare(&model->image_projection, params, "image_projection", c->vision.width,
+                      c->embedding, c->projection_bias, 1 / sqrt((double)c->vision.width));
+    vlp_dense_declare(&model->text_projection, params, "text_projection", c->text.width,
+                      c->embedding, c->projection_bias, 1 / sqrt((double)c->text.width));
+}
+
+static void declare_scale(vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    if (c->plain_temperature)
+        model->temperature =
+            vlp_params_add(model->params, "temperature",
+                           VLP_INIT_CONSTANT(exp(-c->logit_scale_init)), VLP_NO_DECAY, 0, NULL);
+    else
+        model->logit_scale =
+            vlp_params_add(model->params, "logit_scale", VLP_INIT_CONSTANT(c->logit_scale_init),
+                           VLP_NO_DECAY, 0, NULL);
+}
+
+static vlp_status declare(vlp_model *model, unsigned parts) {
     const vlp_model_config *c = &model->config;
     vlp_params *params = model->params;
     vlp_params_push(params, "vision");
@@ -16,30 +37,29 @@ static vlp_status declare(vlp_model *model) {
     vlp_params_push(params, "text");
     VLP_TRY(vlp_bert_declare(&model->text, params, &c->text));
     vlp_params_pop(params);
-    double image_std = 1 / sqrt((double)c->vision.width),
-           text_std = 1 / sqrt((double)c->text.width);
-    vlp_dense_declare(&model->image_projection, params, "image_projection", c->vision.width,
-                      c->embedding, false, image_std);
-    vlp_dense_declare(&model->text_projection, params, "text_projection", c->text.width,
-                      c->embedding, false, text_std);
-    model->logit_scale = vlp_params_add(
-        params, "logit_scale", VLP_INIT_CONSTANT(c->logit_scale_init), VLP_NO_DECAY, 0, NULL);
+    if (parts & VLP_MODEL_SPACE) declare_space(model);
+    if (parts & VLP_MODEL_SCALE) declare_scale(model);
     if (c->fusion.depth == 0) return VLP_OK;
     vlp_params_push(params, "fusion");
     VLP_TRY(vlp_fusion_declare(&model->fusion, params, &c->fusion));
     vlp_params_pop(params);
-    vlp_dense_declare(&model->match_head, params, "match_head", c->fusion.width, MATCH_CLASSES,
-                      true, 0.02);
+    if (parts & VLP_MODEL_MATCH)
+        vlp_dense_declare(&model->match_head, params, "match_head", c->fusion.width, MATCH_CLASSES,
+                          true, 0.02);
     return VLP_OK;
 }
 
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config) {
+    return vlp_model_new_parts(out, config, VLP_MODEL_ALL);
+}
+
+vlp_status vlp_model_new_parts(vlp_model **out, const vlp_model_config *config, unsigned parts) {
     *out = NULL;
     vlp_model *model = vlp_alloc_zero(1, sizeof *model);
     if (!model) return VLP_ERR_MEMORY;
     model->config = *config;
     vlp_status status = vlp_params_new(&model->params);
-    if (status == VLP_OK) status = declare(model);
+    if (status == VLP_OK) status = declare(model, parts);
     if (status != VLP_OK) {
         vlp_model_free(model);
         return status;
@@ -58,7 +78,7 @@ void vlp_model_free(vlp_model *model) {
 }
 
 bool vlp_model_can_match(const vlp_model *model) {
-    return model->config.fusion.depth > 0;
+    return model->match_head.weight;
 }
 
 vlp_tensor *vlp_model_image_tokens(vlp_tape *tape, const vlp_model *model, vlp_tensor *pixels) {
@@ -81,6 +101,27 @@ vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vl
 
 vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens) {
     return project(tape, &model->text_projection, tokens);
+}
+
+vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
+                                 vlp_tensor *b) {
+    vlp_tensor *cosine = vlp_linear(tape, a, b, NULL, VLP_ACT_NONE);
+    return model->temperature
+               ? vlp_divide_by(tape, cosine, model->temperature)
+               : vlp_scale_exp(tape, cosine, model->logit_scale, model->config.logit_scale_max);
+}
+
+double vlp_model_scale(const vlp_model *model) {
+    if (model->temperature) return 1 / (double)vlp_real_data(model->temperature)[0];
+    return exp(fmin((double)vlp_real_data(model->logit_scale)[0], model->config.logit_scale_max));
+}
+
+void vlp_model_clamp(vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    if (!model->temperature) return;
+    vlp_real *t = vlp_real_data(model->temperature);
+    double most = c->temperature_most > 0 ? c->temperature_most : INFINITY;
+    if (!isnan(t[0])) t[0] = (vlp_real)fmin(most, fmax(exp(-c->logit_scale_max), (double)t[0]));
 }
 
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused) {

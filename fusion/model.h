@@ -11,6 +11,7 @@
 #ifndef VLP_FUSION_MODEL_H
 #define VLP_FUSION_MODEL_H
 
+#include "core/checkpoint.h"
 #include "core/json.h"
 #include "fusion/fusion.h"
 #include "text/bert.h"
@@ -21,10 +22,22 @@ typedef struct {
     vlp_bert_config text;
     vlp_fusion_config fusion; /* depth 0: no fusion stack and no matching head (CLIP) */
     int64_t embedding;        /* E, of the shared space */
-    double logit_scale_init;  /* log of the initial inverse temperature */
-    double logit_scale_max;   /* the clamp, also in logarithms */
-    int64_t text_length;      /* L that training used */
+    bool projection_bias;
+    bool plain_temperature;  /* what is learnt: the temperature (ALBEF), or logit_scale (CLIP), the
+                                logarithm of its inverse */
+    double logit_scale_init; /* log of the initial inverse temperature */
+    double logit_scale_max;  /* the clamp, also in logarithms */
+    double temperature_most; /* the other clamp of a plain temperature; 0 = none */
+    int64_t text_length;     /* L that training used */
 } vlp_model_config;
+
+/* What a model has beside its encoders. */
+enum {
+    VLP_MODEL_SPACE = 1, /* projections into the shared space */
+    VLP_MODEL_SCALE = 2, /* the temperature */
+    VLP_MODEL_MATCH = 4, /* the matching head, where there is a fusion stack */
+    VLP_MODEL_ALL = 7,
+};
 
 typedef struct {
     vlp_model_config config;
@@ -32,20 +45,31 @@ typedef struct {
     vlp_vit vision;
     vlp_bert text;
     vlp_fusion fusion;
-    vlp_dense image_projection, text_projection; /* [E, D], no bias */
-    vlp_tensor *logit_scale;                     /* scalar */
+    vlp_dense image_projection, text_projection; /* [E, D] */
+    vlp_tensor *logit_scale;                     /* scalar; or NULL and */
+    vlp_tensor *temperature;                     /* scalar */
     vlp_dense match_head;                        /* [2, D]: not a pair, a pair */
 } vlp_model;
 
 /* Sizes from config.json; a missing or impossible key is named (`where` is the file). */
 vlp_status vlp_model_config_read(vlp_model_config *out, const vlp_json *json, const char *where);
 vlp_json *vlp_model_config_write(const vlp_model_config *config);
+/* The same for any config.json whose kind is known: ours or ALBEF's. */
+vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, const char *where);
 
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config);
+/* The same with some of the parts (VLP_MODEL_...) only. */
+vlp_status vlp_model_new_parts(vlp_model **out, const vlp_model_config *config, unsigned parts);
 void vlp_model_free(vlp_model *model);
 
 /* Whether there is a fusion stack with a matching head. */
 bool vlp_model_can_match(const vlp_model *model);
+
+/* How a file whose kind is known names the parameters (ours: no table), and which parts it has.
+ * With `momentum`, its momentum twin takes the model's names. */
+void vlp_model_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
+                     bool momentum);
+unsigned vlp_model_parts(const vlp_safetensors *file);
 
 /* Fills every parameter from a safetensors file by name; a missing or mis-shaped tensor is an
  * error, tensors of training heads ("objective.") are ignored, others unexpected are named. */
@@ -60,6 +84,12 @@ vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model, const 
 /* The first token of each sample, projected and L2-normalised -> [B, E] */
 vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
 vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
+/* Cosines of unit rows over the temperature: [Bi, E], [Bt, E] -> [Bi, Bt]. logit_scale is clamped
+ * here; a plain temperature is not: trainers clamp it in place by vlp_model_clamp. */
+vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
+                                 vlp_tensor *b);
+double vlp_model_scale(const vlp_model *model); /* 1 / temperature, as similarity multiplies by */
+void vlp_model_clamp(vlp_model *model);
 /* Matching logits of fused states [B, L, D] -> [B, 2] */
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused);
 

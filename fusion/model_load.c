@@ -1,14 +1,80 @@
 /* Opening model folders. */
 #include "core/checkpoint.h"
 #include "core/file.h"
+#include "fusion/albef.h"
 #include "fusion/model.h"
 
 static const char training_heads[] = "objective.";
 
+static bool is_any_config(const vlp_json *json) {
+    (void)json;
+    return true;
+}
+
+static bool is_any_file(const vlp_safetensors *file) {
+    (void)file;
+    return true;
+}
+
+static unsigned all_parts(const vlp_safetensors *file) {
+    (void)file;
+    return VLP_MODEL_ALL;
+}
+
+/* Our own names: no table. */
+static void own_names(vlp_name_map *map, const vlp_model_config *config,
+                      const vlp_safetensors *file, bool momentum) {
+    (void)map;
+    (void)config;
+    (void)file;
+    (void)momentum;
+}
+
+/* Who wrote a model folder; the first row that fits, ours last. */
+static const struct {
+    bool (*is_config)(const vlp_json *json);
+    vlp_status (*read)(vlp_model_config *out, const vlp_json *json, const char *where);
+    bool (*is_file)(const vlp_safetensors *file);
+    unsigned (*parts)(const vlp_safetensors *file);
+    void (*names)(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
+                  bool momentum);
+} formats[] = {
+    {vlp_albef_is_config, vlp_albef_config_read, vlp_albef_is_file, vlp_albef_parts,
+     vlp_albef_names},
+    {is_any_config, vlp_model_config_read, is_any_file, all_parts, own_names},
+};
+
+static size_t format_of_file(const vlp_safetensors *file) {
+    size_t i = 0;
+    while (!formats[i].is_file(file)) i++;
+    return i;
+}
+
+vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, const char *where) {
+    size_t i = 0;
+    while (!formats[i].is_config(json)) i++;
+    return formats[i].read(out, json, where);
+}
+
+unsigned vlp_model_parts(const vlp_safetensors *file) {
+    return formats[format_of_file(file)].parts(file);
+}
+
+void vlp_model_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
+                     bool momentum) {
+    formats[format_of_file(file)].names(map, config, file, momentum);
+}
+
+static vlp_status load_file(vlp_model *model, const vlp_safetensors *file) {
+    vlp_name_map map = {0};
+    vlp_model_names(&map, &model->config, file, false);
+    return vlp_params_load(model->params, file, map, training_heads);
+}
+
 vlp_status vlp_model_load_weights(vlp_model *model, const char *path) {
     vlp_safetensors *file;
     VLP_TRY(vlp_safetensors_open(&file, path));
-    vlp_status status = vlp_params_load(model->params, file, (vlp_name_map){0}, training_heads);
+    vlp_status status = load_file(model, file);
     vlp_safetensors_close(file);
     return status;
 }
@@ -18,32 +84,29 @@ static vlp_status read_config(vlp_model_config *config, const char *folder) {
     vlp_json *json = NULL;
     vlp_status status = vlp_path_join(&path, folder, "config.json");
     if (status == VLP_OK) status = vlp_json_load(&json, path.data);
-    if (status == VLP_OK) status = vlp_model_config_read(config, json, path.data);
+    if (status == VLP_OK) status = vlp_model_config_any(config, json, path.data);
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;
 }
 
-static vlp_status fill(vlp_model *model, const char *folder) {
-    VLP_TRY(vlp_params_allocate(model->params, false));
-    vlp_buf path = {0};
-    vlp_status status = vlp_path_join(&path, folder, "model.safetensors");
-    if (status == VLP_OK) status = vlp_model_load_weights(model, path.data);
-    vlp_buf_free(&path);
-    return status;
-}
-
 vlp_status vlp_model_open(vlp_model **out, const char *folder) {
-    *out = NULL;
     vlp_model_config config;
+    vlp_buf path = {0};
+    vlp_safetensors *file = NULL;
+    vlp_status status;
+    *out = NULL;
     VLP_TRY(read_config(&config, folder));
-    vlp_model *model;
-    VLP_TRY(vlp_model_new(&model, &config));
-    vlp_status status = fill(model, folder);
-    if (status != VLP_OK) {
-        vlp_model_free(model);
-        return status;
-    }
-    *out = model;
-    return VLP_OK;
+    VLP_TRY_DONE(vlp_path_join(&path, folder, "model.safetensors"));
+    VLP_TRY_DONE(vlp_safetensors_open(&file, path.data));
+    VLP_TRY_DONE(vlp_model_new_parts(out, &config, vlp_model_parts(file)));
+    VLP_TRY_DONE(vlp_params_allocate((*out)->params, false));
+    VLP_TRY_DONE(load_file(*out, file));
+done:
+    vlp_safetensors_close(file);
+    vlp_buf_free(&path);
+    if (status == VLP_OK) return VLP_OK;
+    vlp_model_free(*out);
+    *out = NULL;
+    return status;
 }

@@ -53,10 +53,8 @@ vlp_tensor *vlp_encodings_text_embedding(vlp_encodings *e) {
 
 vlp_tensor *vlp_encodings_similarity(vlp_encodings *e) {
     if (e->similarity) return e->similarity;
-    vlp_tensor *cosine = vlp_linear(e->tape, vlp_encodings_image_embedding(e),
-                                    vlp_encodings_text_embedding(e), NULL, VLP_ACT_NONE);
-    e->similarity =
-        vlp_scale_exp(e->tape, cosine, e->model->logit_scale, e->model->config.logit_scale_max);
+    e->similarity = vlp_model_similarity(e->tape, e->model, vlp_encodings_image_embedding(e),
+                                         vlp_encodings_text_embedding(e));
     return e->similarity;
 }
 

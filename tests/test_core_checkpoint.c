@@ -212,6 +212,39 @@ static void test_core_checkpoint__prefixes_tell_variants_apart(void **state) {
     assert_null(vlp_name_prefix(f->file, prefixes, "tables"));
 }
 
+/* One stack of theirs is two of ours: layers 0 and 1, and 2 and 3 counted from 0 again. */
+static void test_core_checkpoint__a_stack_is_cut_into_stretches_of_layers(void **state) {
+    (void)state;
+    static const vlp_name_row layers[] = {{.theirs = "layer.{}.w", .ours = "blocks.{}.w"},
+                                          {.theirs = "table", .ours = "words"}};
+    static const char *const pairs[][2] = {
+        {"bert.layer.0.w", "text.blocks.0.w"},   {"bert.layer.1.w", "text.blocks.1.w"},
+        {"bert.layer.2.w", "fusion.blocks.0.w"}, {"bert.layer.3.w", "fusion.blocks.1.w"},
+        {"bert.table", "text.words"},
+    };
+    vlp_name_map map = {0};
+    char ours[VLP_NAME_BYTES];
+    vlp_name_map_add_layers(&map, layers, VLP_COUNT(layers), "bert.", "text.", 0, 2);
+    vlp_name_map_add_layers(&map, layers, VLP_COUNT(layers), "bert.", "fusion.", 2, 4);
+    for (size_t i = 0; i < VLP_COUNT(pairs); i++) {
+        assert_non_null(vlp_name_find(&map, pairs[i][0], ours));
+        assert_string_equal(ours, pairs[i][1]);
+    }
+    assert_null(vlp_name_find(&map, "bert.layer.4.w", ours));
+}
+
+/* A missing tensor of the second stretch is named by its number in the file. */
+static void test_core_checkpoint__a_missing_layer_has_the_files_number(void **state) {
+    fixture *f = *state;
+    vlp_name_map map = {0};
+    store(f, NULL, NULL);
+    vlp_name_map_add(&map, rows + 3, VLP_COUNT(rows) - 3, "bert.", "text.");
+    vlp_name_map_add_layers(&map, rows, 3, "bert.", "fusion.", 0, 1);
+    vlp_name_map_add_layers(&map, rows, 6, "bert.", "text.", 6, 8);
+    assert_int_not_equal(vlp_params_load(f->params, f->file, map, "fusion."), VLP_OK);
+    assert_message("bert.layer.6.q.weight");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_core_checkpoint__##name, set_up, tear_down)
 
 int main(void) {
@@ -226,6 +259,8 @@ int main(void) {
         TEST(an_unknown_tensor_is_an_error),
         TEST(another_shape_is_an_error),
         TEST(prefixes_tell_variants_apart),
+        TEST(a_stack_is_cut_into_stretches_of_layers),
+        TEST(a_missing_layer_has_the_files_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,11 @@ static const vlp_name_row encoder[] = {
     VLP_NAME_PART("encoder.layer.{}.attention.self.value", "blocks.{}.attn.qkv", 2, 3),
     VLP_NAME_LAYER("encoder.layer.{}.attention.output.dense", "blocks.{}.attn.proj"),
     NORM("encoder.layer.{}.attention.output.LayerNorm", "blocks.{}.norm1"),
+    VLP_NAME_LAYER("encoder.layer.{}.crossattention.self.query", "blocks.{}.cross.q"),
+    VLP_NAME_PART("encoder.layer.{}.crossattention.self.key", "blocks.{}.cross.kv", 0, 2),
+    VLP_NAME_PART("encoder.layer.{}.crossattention.self.value", "blocks.{}.cross.kv", 1, 2),
+    VLP_NAME_LAYER("encoder.layer.{}.crossattention.output.dense", "blocks.{}.cross.proj"),
+    NORM("encoder.layer.{}.crossattention.output.LayerNorm", "blocks.{}.norm_cross"),
     VLP_NAME_LAYER("encoder.layer.{}.intermediate.dense", "blocks.{}.mlp.fc1"),
     VLP_NAME_LAYER("encoder.layer.{}.output.dense", "blocks.{}.mlp.fc2"),
     NORM("encoder.layer.{}.output.LayerNorm", "blocks.{}.norm2"),
@@ -34,6 +39,11 @@ static const vlp_name_row heads[] = {
     VLP_NAME_LAYER("classifier", "classifier"),
     VLP_NAME_LAYER("qa_outputs", "answer"),
 };
+
+void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
+                           int64_t end) {
+    vlp_name_map_add_layers(map, encoder, VLP_COUNT(encoder), theirs, ours, first, end);
+}
 
 static const char *const prefixes[] = {"bert.",         "",       "text_encoder.bert.",
                                        "text_encoder.", "model.", NULL};

@@ -11,4 +11,9 @@
  * VLP_ERR_UNSUPPORTED. */
 vlp_status vlp_bert_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours);
 
+/* The table of the encoder alone, for models that hold BERT's layers first .. end - 1 (with or
+ * without cross-attention) under a prefix of their own; what is not in a layer comes with each. */
+void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
+                           int64_t end);
+
 #endif

@@ -182,8 +182,7 @@ const vlp_model *vlp_embedder_model(const vlp_embedder *e) {
 }
 
 double vlp_embedder_scale(const vlp_embedder *e) {
-    double s = (double)vlp_real_data(e->model->logit_scale)[0];
-    return exp(fmin(s, e->model->config.logit_scale_max));
+    return vlp_model_scale(e->model);
 }
 
 vlp_hash vlp_embedder_id(const vlp_embedder *e) {

@@ -28,7 +28,7 @@ int64_t vlp_embedder_width(const vlp_embedder *e); /* E */
 const vlp_transform *vlp_embedder_transform(const vlp_embedder *e);
 const vlp_tokenizer *vlp_embedder_tokenizer(const vlp_embedder *e);
 const vlp_model *vlp_embedder_model(const vlp_embedder *e);
-double vlp_embedder_scale(const vlp_embedder *e); /* exp(logit_scale): turns cosines into logits */
+double vlp_embedder_scale(const vlp_embedder *e); /* 1 / temperature: turns cosines into logits */
 /* Identity of weights and preprocessing: vectors of equal ids are comparable. */
 vlp_hash vlp_embedder_id(const vlp_embedder *e);
 

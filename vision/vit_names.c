@@ -74,6 +74,10 @@ static const vlp_name_row hf_heads[] = {
     VLP_NAME_LAYER("decoder.0", "decoder"),
 };
 
+void vlp_vit_names_timm(vlp_name_map *map, const char *theirs, const char *ours) {
+    vlp_name_map_add(map, timm, VLP_COUNT(timm), theirs, ours);
+}
+
 static const char *const timm_prefixes[] = {"",          "visual_encoder.", "encoder.",
                                             "backbone.", "module.",         NULL};
 static const char *const hf_prefixes[] = {"", "vit.", "model.", "module.", NULL};
@@ -87,7 +91,7 @@ vlp_status vlp_vit_names(vlp_name_map *map, const vlp_safetensors *file, const c
     }
     prefix = vlp_name_prefix(file, timm_prefixes, "cls_token");
     if (prefix) {
-        vlp_name_map_add(map, timm, VLP_COUNT(timm), prefix, ours);
+        vlp_vit_names_timm(map, prefix, ours);
         return VLP_OK;
     }
     return VLP_FAIL(VLP_ERR_UNSUPPORTED,

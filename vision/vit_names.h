@@ -10,4 +10,7 @@
  * model; otherwise VLP_ERR_UNSUPPORTED. */
 vlp_status vlp_vit_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours);
 
+/* timm's table alone, for models that hold a ViT under a prefix of their own. */
+void vlp_vit_names_timm(vlp_name_map *map, const char *theirs, const char *ours);
+
 #endif
