@@ -238,8 +238,8 @@ static void test_core_checkpoint__a_missing_layer_has_the_files_number(void **st
     fixture *f = *state;
     vlp_name_map map = {0};
     store(f, NULL, NULL);
-    vlp_name_map_add(&map, rows + 3, VLP_COUNT(rows) - 3, "bert.", "text.");
-    vlp_name_map_add_layers(&map, rows, 3, "bert.", "fusion.", 0, 1);
+    vlp_name_map_add(&map, rows + 6, VLP_COUNT(rows) - 6, "bert.", "text.");
+    vlp_name_map_add_layers(&map, rows, 6, "bert.", "fusion.", 0, 1);
     vlp_name_map_add_layers(&map, rows, 6, "bert.", "text.", 6, 8);
     assert_int_not_equal(vlp_params_load(f->params, f->file, map, "fusion."), VLP_OK);
     assert_message("bert.layer.6.q.weight");
