@@ -218,8 +218,10 @@ static void test_core_checkpoint__a_stack_is_cut_into_stretches_of_layers(void *
     static const vlp_name_row layers[] = {{.theirs = "layer.{}.w", .ours = "blocks.{}.w"},
                                           {.theirs = "table", .ours = "words"}};
     static const char *const pairs[][2] = {
-        {"bert.layer.0.w", "text.blocks.0.w"},   {"bert.layer.1.w", "text.blocks.1.w"},
-        {"bert.layer.2.w", "fusion.blocks.0.w"}, {"bert.layer.3.w", "fusion.blocks.1.w"},
+        {"bert.layer.0.w", "text.blocks.0.w"},
+        {"bert.layer.1.w", "text.blocks.1.w"},
+        {"bert.layer.2.w", "fusion.blocks.0.w"},
+        {"bert.layer.3.w", "fusion.blocks.1.w"},
         {"bert.table", "text.words"},
     };
     vlp_name_map map = {0};

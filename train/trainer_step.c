@@ -145,8 +145,8 @@ vlp_status vlp_trainer_step(vlp_trainer *t) {
     t->now.step = t->step;
     t->now.progress = vlp_trainer_progress_share(t);
     const vlp_tensor *logit_scale = t->model->logit_scale;
-    t->now.logit_scale = logit_scale ? (double)vlp_real_data(logit_scale)[0]
-                                     : log(vlp_model_scale(t->model));
+    t->now.logit_scale =
+        logit_scale ? (double)vlp_real_data(logit_scale)[0] : log(vlp_model_scale(t->model));
     t->now.pairs_per_s = (double)(t->recipe.batch * t->recipe.accumulate) / seconds;
     t->now.data_wait = (vlp_loader_wait_seconds(t->loader) - waited) / seconds;
     return VLP_OK;
