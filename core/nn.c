@@ -3,6 +3,7 @@
 #include "core/memory.h"
 
 #include <math.h>
+#include <string.h>
 
 double vlp_init_std(int64_t width) {
     return 0.02 * sqrt(768.0 / (double)width);
@@ -55,12 +56,18 @@ vlp_tensor *vlp_norm_add(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x, vl
     return vlp_add_layer_norm(tape, x, residual, norm->weight, norm->bias, norm->eps, sum);
 }
 
-static void block_declare(vlp_block *block, vlp_params *params, const vlp_block_config *c) {
+static void self_attention_declare(vlp_block *block, vlp_params *params,
+                                   const vlp_block_config *c) {
     double std = vlp_init_std(c->width);
     vlp_norm_declare(&block->norm1, params, "norm1", c->width, c->eps);
     vlp_dense_declare(&block->qkv, params, "attn.qkv", c->width, 3 * c->width, !c->no_qkv_bias,
                       std);
     vlp_dense_declare(&block->proj, params, "attn.proj", c->width, c->width, true, std);
+}
+
+static void block_declare(vlp_block *block, vlp_params *params, const vlp_block_config *c) {
+    double std = vlp_init_std(c->width);
+    self_attention_declare(block, params, c);
     if (c->context_width > 0) {
         vlp_norm_declare(&block->norm_cross, params, "norm_cross", c->width, c->eps);
         vlp_dense_declare(&block->cross_q, params, "cross.q", c->width, c->width, true, std);
@@ -94,6 +101,19 @@ vlp_status vlp_stack_declare(vlp_stack *stack, vlp_params *params, const vlp_blo
     return VLP_OK;
 }
 
+vlp_status vlp_stack_declare_shared(vlp_stack *stack, vlp_params *params, const vlp_stack *from) {
+    *stack = (vlp_stack){.config = from->config, .depth = from->depth};
+    stack->blocks = vlp_alloc_zero((size_t)from->depth, sizeof *stack->blocks);
+    if (!stack->blocks) return VLP_ERR_MEMORY;
+    for (int64_t i = 0; i < from->depth; i++) {
+        stack->blocks[i] = from->blocks[i];
+        vlp_params_push(params, "blocks.%lld", (long long)i);
+        self_attention_declare(&stack->blocks[i], params, &from->config);
+        vlp_params_pop(params);
+    }
+    return VLP_OK;
+}
+
 void vlp_stack_free(vlp_stack *stack) {
     vlp_free(stack->blocks);
     *stack = (vlp_stack){0};
@@ -112,19 +132,43 @@ typedef struct {
     const vlp_stack_input *in;
 } pass;
 
-static vlp_tensor *self_attention(const pass *p, const vlp_block *block, vlp_tensor *x) {
+/* One new token a sequence: its key and value join the cache, and it sees all that are there. */
+static vlp_tensor *cached_attention(const pass *p, vlp_tensor *qkv, int64_t layer) {
+    const vlp_stack_cache *cache = p->in->cache;
+    int64_t width = p->c->width, row = 2 * width;
+    vlp_real *kv = cache->kv[layer];
+    if (!qkv) return NULL;
+    for (int64_t b = 0; !vlp_tape_planning(p->tape) && b < cache->batch; b++)
+        memcpy(kv + (b * cache->length + cache->at) * row,
+               vlp_real_data(qkv) + b * 3 * width + width, (size_t)row * sizeof *kv);
+    vlp_tensor *keys = vlp_tape_input(p->tape, VLP_REAL, 3,
+                                      (int64_t[]){cache->batch, cache->length, row}, kv, false);
+    return vlp_attention(p->tape, &(vlp_attention_args){.q = qkv,
+                                                        .k = keys,
+                                                        .v = keys,
+                                                        .v_offset = width,
+                                                        .heads = p->c->heads,
+                                                        .head_width = width / p->c->heads,
+                                                        .key_mask = cache->mask});
+}
+
+static vlp_tensor *full_attention(const pass *p, vlp_tensor *qkv) {
+    return vlp_attention(p->tape, &(vlp_attention_args){.q = qkv,
+                                                        .k = qkv,
+                                                        .v = qkv,
+                                                        .k_offset = p->c->width,
+                                                        .v_offset = 2 * p->c->width,
+                                                        .heads = p->c->heads,
+                                                        .head_width = p->c->width / p->c->heads,
+                                                        .key_mask = p->in->key_mask,
+                                                        .causal = p->in->causal,
+                                                        .dropout = p->c->attention_dropout});
+}
+
+static vlp_tensor *self_attention(const pass *p, const vlp_block *block, vlp_tensor *x,
+                                  int64_t layer) {
     vlp_tensor *qkv = vlp_dense_forward(p->tape, &block->qkv, x, VLP_ACT_NONE);
-    vlp_tensor *y =
-        vlp_attention(p->tape, &(vlp_attention_args){.q = qkv,
-                                                     .k = qkv,
-                                                     .v = qkv,
-                                                     .k_offset = p->c->width,
-                                                     .v_offset = 2 * p->c->width,
-                                                     .heads = p->c->heads,
-                                                     .head_width = p->c->width / p->c->heads,
-                                                     .key_mask = p->in->key_mask,
-                                                     .causal = p->in->causal,
-                                                     .dropout = p->c->attention_dropout});
+    vlp_tensor *y = p->in->cache ? cached_attention(p, qkv, layer) : full_attention(p, qkv);
     y = vlp_dense_forward(p->tape, &block->proj, y, VLP_ACT_NONE);
     return vlp_dropout(p->tape, y, p->c->dropout);
 }
@@ -165,7 +209,7 @@ static vlp_tensor *post_norm(const pass *p, const vlp_stack *stack, vlp_tensor *
     for (int64_t i = 0; i < stack->depth; i++) {
         const vlp_block *block = &stack->blocks[i];
         keep_hidden(p, i, x);
-        x = vlp_norm_add(p->tape, &block->norm1, self_attention(p, block, x), x, NULL);
+        x = vlp_norm_add(p->tape, &block->norm1, self_attention(p, block, x, i), x, NULL);
         if (has_context(p))
             x = vlp_norm_add(p->tape, &block->norm_cross,
                              cross_attention(p, block, x, p->in->context[i]), x, NULL);
@@ -192,7 +236,7 @@ static vlp_tensor *norm_stream(const pass *p, const vlp_norm *norm, stream *s) {
 static void pre_norm_block(const pass *p, const vlp_block *block, stream *s, int64_t i) {
     vlp_tensor *n = norm_stream(p, &block->norm1, s);
     keep_hidden(p, i, s->x);
-    s->branch = vlp_drop_path(p->tape, self_attention(p, block, n), block->drop_path);
+    s->branch = vlp_drop_path(p->tape, self_attention(p, block, n, i), block->drop_path);
     if (has_context(p)) {
         n = norm_stream(p, &block->norm_cross, s);
         s->branch = vlp_drop_path(p->tape, cross_attention(p, block, n, p->in->context[i]),

@@ -71,15 +71,28 @@ typedef struct {
 
 vlp_status vlp_stack_declare(vlp_stack *stack, vlp_params *params, const vlp_block_config *config,
                              int64_t depth);
+/* A second stack of the same shape that owns only its self-attention (norm1, qkv, proj): the
+ * cross-attention, MLP and their norms are those of `from` (BLIP's decoder). */
+vlp_status vlp_stack_declare_shared(vlp_stack *stack, vlp_params *params, const vlp_stack *from);
 void vlp_stack_free(vlp_stack *stack);
 
 enum { VLP_MAX_DEPTH = 128 };
+
+/* Keys and values of the tokens that a causal stack has seen, so that each new token costs one row.
+ * Inference only. */
+typedef struct {
+    int64_t batch, length; /* B sequences of at most `length` tokens */
+    vlp_real *const *kv;   /* [depth] of [B, length, 2D], k | v, filled by the passes */
+    const uint8_t *mask;   /* [B, length]: the tokens seen so far, the present one included */
+    int64_t at;            /* the present token's place */
+} vlp_stack_cache;
 
 /* What a pass attends to. All pointers are borrowed for the step. */
 typedef struct {
     const uint8_t *key_mask; /* [B, L] or NULL */
     bool causal;
-    vlp_tensor *const *context; /* [depth] keys and values [Bc, Lc, 2D] from vlp_stack_context */
+    const vlp_stack_cache *cache; /* x is [B, 1, D], the token at cache->at; else NULL */
+    vlp_tensor *const *context;   /* [depth] keys and values [Bc, Lc, 2D] from vlp_stack_context */
     const int32_t
         *context_index; /* [B]: which row of context each sample attends to; NULL = its own */
     const uint8_t *context_mask; /* [Bc, Lc] or NULL */

@@ -23,6 +23,7 @@ typedef enum {
     VLP_RNG_DROPOUT,  /* epoch = step, id = op number on the tape */
     VLP_RNG_SPLIT,    /* train/val/test by content hash */
     VLP_RNG_TEST,
+    VLP_RNG_GENERATE, /* tokens of generated text: epoch = place, id = the source */
 } vlp_rng_stream;
 
 typedef struct {

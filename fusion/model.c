@@ -28,25 +28,50 @@ static void declare_scale(vlp_model *model) {
                            VLP_NO_DECAY, 0, NULL);
 }
 
-static vlp_status declare(vlp_model *model, unsigned parts) {
+static vlp_status declare_fusion(vlp_model *model) {
+    vlp_params_push(model->params, "fusion");
+    vlp_status status = vlp_fusion_declare(&model->fusion, model->params, &model->config.fusion);
+    vlp_params_pop(model->params);
+    return status;
+}
+
+static vlp_status declare_decoder(vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    vlp_params *params = model->params;
+    vlp_params_push(params, "decoder");
+    VLP_TRY(c->decoder_shared ? vlp_bert_declare_shared(&model->decoder, params, &model->text)
+                              : vlp_bert_declare(&model->decoder, params, &c->decoder));
+    vlp_params_pop(params);
+    vlp_params_push(params, "lm");
+    vlp_mlm_head_declare(&model->lm, params, &model->decoder.config);
+    if (c->decoder_untied) vlp_mlm_head_untie(&model->lm, params, &model->decoder.config);
+    vlp_params_pop(params);
+    return VLP_OK;
+}
+
+static vlp_status declare_towers(vlp_model *model) {
     const vlp_model_config *c = &model->config;
     vlp_params *params = model->params;
     vlp_params_push(params, "vision");
     VLP_TRY(vlp_vit_declare(&model->vision, params, &c->vision));
     vlp_params_pop(params);
+    if (c->text.width == 0) return VLP_OK;
     vlp_params_push(params, "text");
     VLP_TRY(vlp_bert_declare(&model->text, params, &c->text));
     vlp_params_pop(params);
+    return VLP_OK;
+}
+
+static vlp_status declare(vlp_model *model, unsigned parts) {
+    const vlp_model_config *c = &model->config;
+    VLP_TRY(declare_towers(model));
     if (parts & VLP_MODEL_SPACE) declare_space(model);
     if (parts & VLP_MODEL_SCALE) declare_scale(model);
-    if (c->fusion.depth == 0) return VLP_OK;
-    vlp_params_push(params, "fusion");
-    VLP_TRY(vlp_fusion_declare(&model->fusion, params, &c->fusion));
-    vlp_params_pop(params);
-    if (parts & VLP_MODEL_MATCH)
-        vlp_dense_declare(&model->match_head, params, "match_head", c->fusion.width, MATCH_CLASSES,
-                          true, 0.02);
-    return VLP_OK;
+    if (c->fusion.depth > 0) VLP_TRY(declare_fusion(model));
+    if ((parts & VLP_MODEL_MATCH) && vlp_model_can_fuse(model))
+        vlp_dense_declare(&model->match_head, model->params, "match_head", c->text.width,
+                          MATCH_CLASSES, true, 0.02);
+    return vlp_model_can_write(model) ? declare_decoder(model) : VLP_OK;
 }
 
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config) {
@@ -73,8 +98,21 @@ void vlp_model_free(vlp_model *model) {
     vlp_vit_free(&model->vision);
     vlp_bert_free(&model->text);
     vlp_fusion_free(&model->fusion);
+    vlp_bert_free(&model->decoder);
     vlp_params_free(model->params);
     vlp_free(model);
+}
+
+bool vlp_model_fuses_anew(const vlp_model *model) {
+    return model->config.text.context_width > 0;
+}
+
+bool vlp_model_can_fuse(const vlp_model *model) {
+    return vlp_model_fuses_anew(model) || model->config.fusion.depth > 0;
+}
+
+bool vlp_model_can_write(const vlp_model *model) {
+    return model->config.decoder_shared || model->config.decoder.width > 0;
 }
 
 bool vlp_model_can_match(const vlp_model *model) {
@@ -126,4 +164,36 @@ void vlp_model_clamp(vlp_model *model) {
 
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused) {
     return vlp_dense_forward(tape, &model->match_head, vlp_first_tokens(tape, fused), VLP_ACT_NONE);
+}
+
+void vlp_model_image_keys(vlp_tape *tape, const vlp_model *model, vlp_tensor *images,
+                          vlp_tensor **keys) {
+    const vlp_stack *stack =
+        vlp_model_fuses_anew(model) ? &model->text.stack : &model->fusion.stack;
+    vlp_stack_context(tape, stack, images, keys);
+}
+
+vlp_tensor *vlp_model_fuse(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                           vlp_tensor *text, vlp_tensor *const *keys, const int32_t *image_index) {
+    if (!vlp_model_fuses_anew(model))
+        return vlp_fusion_forward(tape, &model->fusion, text, tokens->attention_mask, keys,
+                                  image_index);
+    vlp_tokens begun = *tokens;
+    if (model->config.enc_id > 0)
+        begun = vlp_tokens_begin_with(tape, tokens, (int32_t)model->config.enc_id);
+    return vlp_bert_forward_with(tape, &model->text, &begun,
+                                 &(vlp_stack_input){.context = keys, .context_index = image_index});
+}
+
+void vlp_model_decoder_keys(vlp_tape *tape, const vlp_model *model, vlp_tensor *context,
+                            vlp_tensor **keys) {
+    vlp_stack_context(tape, &model->decoder.stack, context, keys);
+}
+
+vlp_tensor *vlp_model_decode(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                             const vlp_stack_input *input) {
+    vlp_stack_input in = *input;
+    in.causal = true;
+    vlp_tensor *x = vlp_bert_forward_with(tape, &model->decoder, tokens, &in);
+    return vlp_mlm_head_forward(tape, &model->lm, &model->decoder, x);
 }

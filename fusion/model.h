@@ -17,11 +17,19 @@
 #include "text/bert.h"
 #include "vision/vit.h"
 
+/* Text meets image in a fusion stack on top of the text tower (ALBEF), or, when the text tower has
+ * a context, in its own layers, which read the text a second time (BLIP). */
 typedef struct {
     vlp_vit_config vision;
-    vlp_bert_config text;
-    vlp_fusion_config fusion; /* depth 0: no fusion stack and no matching head (CLIP) */
-    int64_t embedding;        /* E, of the shared space */
+    vlp_bert_config text;     /* width 0: none (captioning alone) */
+    vlp_fusion_config fusion; /* depth 0: no fusion stack */
+    vlp_bert_config decoder;  /* writes text; width 0: none */
+    bool decoder_shared;      /* all but its self-attention is the text tower's */
+    bool decoder_untied;      /* its head has words of its own */
+    bool decoder_reads_text;  /* it attends to the fused text, a question; else to the image */
+    int64_t bos_id, enc_id, eos_id; /* first token of what is written; of what is fused; last token
+                                       of what is written. 0 = the text's own */
+    int64_t embedding;              /* E, of the shared space */
     bool projection_bias;
     bool plain_temperature;  /* what is learnt: the temperature (ALBEF), or logit_scale (CLIP), the
                                 logarithm of its inverse */
@@ -45,6 +53,8 @@ typedef struct {
     vlp_vit vision;
     vlp_bert text;
     vlp_fusion fusion;
+    vlp_bert decoder;
+    vlp_mlm_head lm;                             /* the decoder's head */
     vlp_dense image_projection, text_projection; /* [E, D] */
     vlp_tensor *logit_scale;                     /* scalar; or NULL and */
     vlp_tensor *temperature;                     /* scalar */
@@ -54,7 +64,7 @@ typedef struct {
 /* Sizes from config.json; a missing or impossible key is named (`where` is the file). */
 vlp_status vlp_model_config_read(vlp_model_config *out, const vlp_json *json, const char *where);
 vlp_json *vlp_model_config_write(const vlp_model_config *config);
-/* The same for any config.json whose kind is known: ours or ALBEF's. */
+/* The same for any config.json whose kind is known: ours, ALBEF's or BLIP's. */
 vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, const char *where);
 
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config);
@@ -62,14 +72,21 @@ vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config);
 vlp_status vlp_model_new_parts(vlp_model **out, const vlp_model_config *config, unsigned parts);
 void vlp_model_free(vlp_model *model);
 
-/* Whether there is a fusion stack with a matching head. */
+/* Whether text can be fused with an image; whether there is a matching head, too; whether there is
+ * a decoder. */
+bool vlp_model_can_fuse(const vlp_model *model);
 bool vlp_model_can_match(const vlp_model *model);
+bool vlp_model_can_write(const vlp_model *model);
+/* Whether fusing reads the tokens anew instead of continuing from the text tower's states. */
+bool vlp_model_fuses_anew(const vlp_model *model);
 
 /* How a file whose kind is known names the parameters (ours: no table), and which parts it has.
  * With `momentum`, its momentum twin takes the model's names. */
 void vlp_model_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                      bool momentum);
 unsigned vlp_model_parts(const vlp_safetensors *file);
+/* What only the tensors say: which of the configuration's towers and decoders there are. */
+void vlp_model_config_complete(vlp_model_config *config, const vlp_safetensors *file);
 
 /* Fills every parameter from a safetensors file by name; a missing or mis-shaped tensor is an
  * error, tensors of training heads ("objective.") are ignored, others unexpected are named. */
@@ -90,6 +107,23 @@ vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_ten
                                  vlp_tensor *b);
 double vlp_model_scale(const vlp_model *model); /* 1 / temperature, as similarity multiplies by */
 void vlp_model_clamp(vlp_model *model);
+/* Keys and values of image tokens [Bi, 1 + P, Dv] for every layer that fuses: once for all passes
+ * of a step. keys [VLP_MAX_DEPTH] */
+void vlp_model_image_keys(vlp_tape *tape, const vlp_model *model, vlp_tensor *images,
+                          vlp_tensor **keys);
+/* Text b with image image_index[b] (NULL = b) -> [B, L, D]. From the text tower's states `text`,
+ * or, where vlp_model_fuses_anew, from the tokens, which begin with enc_id then (text may be NULL).
+ */
+vlp_tensor *vlp_model_fuse(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                           vlp_tensor *text, vlp_tensor *const *keys, const int32_t *image_index);
+/* What the decoder attends to: image tokens or fused text, [Bc, Lc, Dc] -> keys [VLP_MAX_DEPTH].
+ * With a shared decoder these are vlp_model_image_keys. */
+void vlp_model_decoder_keys(vlp_tape *tape, const vlp_model *model, vlp_tensor *context,
+                            vlp_tensor **keys);
+/* Logits of the token after each: tokens [B, L] -> [B, L, V]. `input` has context, context_index,
+ * context_mask, and for inference a cache; the order is causal. */
+vlp_tensor *vlp_model_decode(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                             const vlp_stack_input *input);
 /* Matching logits of fused states [B, L, D] -> [B, 2] */
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused);
 

@@ -2,6 +2,7 @@
 #include "core/checkpoint.h"
 #include "core/file.h"
 #include "fusion/albef.h"
+#include "fusion/blip.h"
 #include "fusion/model.h"
 
 static const char training_heads[] = "objective.";
@@ -34,14 +35,17 @@ static void own_names(vlp_name_map *map, const vlp_model_config *config,
 static const struct {
     bool (*is_config)(const vlp_json *json);
     vlp_status (*read)(vlp_model_config *out, const vlp_json *json, const char *where);
+    void (*complete)(vlp_model_config *config, const vlp_safetensors *file); /* or NULL */
     bool (*is_file)(const vlp_safetensors *file);
     unsigned (*parts)(const vlp_safetensors *file);
     void (*names)(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                   bool momentum);
 } formats[] = {
-    {vlp_albef_is_config, vlp_albef_config_read, vlp_albef_is_file, vlp_albef_parts,
+    {vlp_albef_is_config, vlp_albef_config_read, NULL, vlp_albef_is_file, vlp_albef_parts,
      vlp_albef_names},
-    {is_any_config, vlp_model_config_read, is_any_file, all_parts, own_names},
+    {vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file, vlp_blip_parts,
+     vlp_blip_names},
+    {is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
 };
 
 static size_t format_of_file(const vlp_safetensors *file) {
@@ -54,6 +58,11 @@ vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, con
     size_t i = 0;
     while (!formats[i].is_config(json)) i++;
     return formats[i].read(out, json, where);
+}
+
+void vlp_model_config_complete(vlp_model_config *config, const vlp_safetensors *file) {
+    size_t i = format_of_file(file);
+    if (formats[i].complete) formats[i].complete(config, file);
 }
 
 unsigned vlp_model_parts(const vlp_safetensors *file) {
@@ -99,6 +108,7 @@ vlp_status vlp_model_open(vlp_model **out, const char *folder) {
     VLP_TRY(read_config(&config, folder));
     VLP_TRY_DONE(vlp_path_join(&path, folder, "model.safetensors"));
     VLP_TRY_DONE(vlp_safetensors_open(&file, path.data));
+    vlp_model_config_complete(&config, file);
     VLP_TRY_DONE(vlp_model_new_parts(out, &config, vlp_model_parts(file)));
     VLP_TRY_DONE(vlp_params_allocate((*out)->params, false));
     VLP_TRY_DONE(load_file(*out, file));

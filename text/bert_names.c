@@ -6,6 +6,15 @@
         .theirs = t ".beta", .ours = o ".bias"                                                     \
     }
 
+/* What a decoder that shares its encoder's other layers has of its own. */
+static const vlp_name_row attention[] = {
+    VLP_NAME_PART("encoder.layer.{}.attention.self.query", "blocks.{}.attn.qkv", 0, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.self.key", "blocks.{}.attn.qkv", 1, 3),
+    VLP_NAME_PART("encoder.layer.{}.attention.self.value", "blocks.{}.attn.qkv", 2, 3),
+    VLP_NAME_LAYER("encoder.layer.{}.attention.output.dense", "blocks.{}.attn.proj"),
+    NORM("encoder.layer.{}.attention.output.LayerNorm", "blocks.{}.norm1"),
+};
+
 static const vlp_name_row encoder[] = {
     {.theirs = "embeddings.position_ids"},
     {.theirs = "embeddings.word_embeddings.weight", .ours = "words"},
@@ -43,6 +52,26 @@ static const vlp_name_row heads[] = {
 void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
                            int64_t end) {
     vlp_name_map_add_layers(map, encoder, VLP_COUNT(encoder), theirs, ours, first, end);
+}
+
+/* Of a decoder that writes: its transform, and last its words. */
+static const vlp_name_row lm_head[] = {
+    VLP_NAME_LAYER("cls.predictions.transform.dense", "dense"),
+    NORM("cls.predictions.transform.LayerNorm", "norm"),
+    {.theirs = "cls.predictions.bias", .ours = "bias"},
+    {.theirs = "cls.predictions.decoder.bias", .ours = "bias"},
+    {.theirs = "cls.predictions.decoder.weight", .ours = "words"},
+};
+
+void vlp_bert_names_attention(vlp_name_map *map, const char *theirs, const char *ours) {
+    vlp_name_map_add(map, attention, VLP_COUNT(attention), theirs, ours);
+}
+
+void vlp_bert_names_writer(vlp_name_map *map, const char *theirs, const char *ours,
+                           const char *words) {
+    size_t last = VLP_COUNT(lm_head) - 1;
+    vlp_name_map_add(map, lm_head, last, theirs, ours);
+    vlp_name_map_add(map, lm_head + last, 1, theirs, words);
 }
 
 static const char *const prefixes[] = {"bert.",         "",       "text_encoder.bert.",

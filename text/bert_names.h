@@ -16,4 +16,11 @@ vlp_status vlp_bert_names(vlp_name_map *map, const vlp_safetensors *file, const 
 void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
                            int64_t end);
 
+/* The rows of self-attention alone: what vlp_bert_declare_shared declares. */
+void vlp_bert_names_attention(vlp_name_map *map, const char *theirs, const char *ours);
+/* The head of a decoder that writes: below `ours`, but its words below `words`: those that it is
+ * tied to, or its own. */
+void vlp_bert_names_writer(vlp_name_map *map, const char *theirs, const char *ours,
+                           const char *words);
+
 #endif

@@ -20,8 +20,14 @@ vlp_status parity_model_open(parity_model *m, const parity_case *c, parity_repor
 void parity_model_close(parity_model *m) {
     for (int i = 0; i < m->buffer_count; i++) vlp_free(m->buffers[i]);
     vlp_tape_free(m->tape);
-    vlp_params_free(m->params);
+    if (!m->borrowed) vlp_params_free(m->params);
     *m = (parity_model){0};
+}
+
+void parity_model_borrow(parity_model *m, vlp_params *params) {
+    vlp_params_free(m->params);
+    m->params = params;
+    m->borrowed = true;
 }
 
 static void keep_buffer(parity_model *m, void *buffer) {
@@ -115,7 +121,7 @@ const vlp_safetensor *parity_checkpoint_find(const parity_model *m, const char *
 
 static vlp_status load(parity_model *m) {
     VLP_TRY(vlp_params_allocate(m->params, true));
-    VLP_TRY(vlp_params_load(m->params, m->c->model, m->map, NULL));
+    VLP_TRY(vlp_params_load(m->params, m->c->model, m->map, "objective."));
     vlp_params_zero_grads(m->params);
     return VLP_OK;
 }

@@ -25,6 +25,7 @@ struct parity_model {
     const parity_case *c;
     parity_report *report;
     vlp_params *params;
+    bool borrowed; /* the parameters */
     vlp_name_map map;
     vlp_tape *tape;
     parity_named named[PARITY_OUTPUTS];
@@ -36,6 +37,8 @@ struct parity_model {
 /* m->params is empty then: declare into it. close is legal after a failure. */
 vlp_status parity_model_open(parity_model *m, const parity_case *c, parity_report *report);
 void parity_model_close(parity_model *m);
+/* Takes the parameters of a model that has its own instead of m->params. */
+void parity_model_borrow(parity_model *m, vlp_params *params);
 
 /* Inputs in memory that lives until close; optional ones are NULL when the case lacks them. */
 vlp_status parity_model_reals(parity_model *m, const char *name, const vlp_real **out);

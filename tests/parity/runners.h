@@ -11,5 +11,6 @@ parity_runner parity_run_optimizer;
 parity_runner parity_run_vit;
 parity_runner parity_run_bert;
 parity_runner parity_run_clip;
+parity_runner parity_run_blip;
 
 #endif
