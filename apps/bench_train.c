@@ -3,6 +3,7 @@
 
 #include "core/threads.h"
 #include "train/bench.h"
+#include "train/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,28 +14,29 @@ static void on_step(int64_t step, double seconds, void *user) {
                  seconds);
 }
 
-static void print_json(const vlp_bench_train *b) {
+static void print_json(const vlp_recipe *r, const vlp_bench_train *b) {
     vlp_json *json = vlp_json_new_object();
     vlp_json_set_double(json, "pairs_per_s", b->pairs_per_s);
     vlp_json_set_double(json, "gflops", b->gflops);
     vlp_json_set_double(json, "gemm_gflops", b->gemm_gflops);
     vlp_json_set_double(json, "utilisation", b->utilisation);
     vlp_json_set_double(json, "peak_rss_mb", bench_peak_rss_mb());
-    vlp_json_set_string(json, "precision", "fp32");
+    vlp_json_set_string(json, "precision", vlp_step_precision_name(r));
     vlp_json_set_int(json, "threads", vlp_threads_get());
     cli_print_json(json);
 }
 
 static void print_words(const vlp_recipe *r, const vlp_bench_train *b) {
     char parameters[32], flops[32], bytes[32];
-    printf("recipe %s %s: %s parameters, vocabulary %lld, %lld pairs a step, fp32, %d threads\n"
+    printf("recipe %s %s: %s parameters, vocabulary %lld, %lld pairs a step, %s, %d threads\n"
            "a step: %.3f s (median of %lld), %s FLOPs, %s of step memory\n"
            "%.1f pairs/s, %.1f GFLOP/s: %.0f %% of the best product here (%.1f GFLOP/s)\n"
            "peak memory %.0f MB\n",
            r->name, r->size, cli_count((double)b->parameters, parameters), (long long)b->vocab,
-           (long long)b->batch, vlp_threads_get(), b->step_seconds, (long long)b->steps,
-           cli_count(b->flops_a_step, flops), cli_bytes((double)b->step_bytes, bytes),
-           b->pairs_per_s, b->gflops, 100 * b->utilisation, b->gemm_gflops, bench_peak_rss_mb());
+           (long long)b->batch, vlp_step_precision_name(r), vlp_threads_get(), b->step_seconds,
+           (long long)b->steps, cli_count(b->flops_a_step, flops),
+           cli_bytes((double)b->step_bytes, bytes), b->pairs_per_s, b->gflops, 100 * b->utilisation,
+           b->gemm_gflops, bench_peak_rss_mb());
     if (b->cpu_share < 0.9)
         printf("the steps had %.0f %% of their processors: other programs ran too\n",
                100 * b->cpu_share);
@@ -91,7 +93,7 @@ int bench_train(const cli_args *args) {
     cli_progress_end();
     bool json = cli_has(args, "--json");
     if (json)
-        print_json(&result);
+        print_json(&recipe, &result);
     else
         print_words(&recipe, &result);
     if (options.profile) print_profile(&result, json ? stderr : stdout);

@@ -10,7 +10,7 @@ static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "train, encode, gemm: nano, tiny, small or base"},
     {"--batch", 'b', "N", "train, encode, gemm, load: pairs or images at a time"},
     {"--steps", 0, "N", "train: steps that count, after two that warm up (5)"},
-    {"--precision", 0, "P", "train: auto or fp32"},
+    {"--precision", 0, "P", "train: auto, fp32 or bf16"},
     {"--set", 0, "KEY=VALUE", "train, encode: changes one key of the recipe; repeatable"},
     {"--vocab", 0, "N", "train: tokens of the vocabulary (8000)"},
     {"--profile", 0, NULL, "train: where the time goes, by op"},

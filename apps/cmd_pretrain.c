@@ -2,6 +2,7 @@
 
 #include "core/gemm.h"
 #include "core/json.h"
+#include "train/step.h"
 #include "train/trainer.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static const cli_flag flags[] = {
     {"--max-minutes", 0, "M", "trains for so long, schedule included"},
     {"--batch", 'b', "N", "pairs a micro-batch"},
     {"--seed", 0, "N", "of everything random"},
-    {"--precision", 0, "P", "auto or fp32"},
+    {"--precision", 0, "P", "auto, fp32 or bf16"},
     {"--resume", 0, NULL, "continues RUN from its last checkpoint"},
     {"--plan", 0, NULL, "prints parameters, FLOPs and memory, and stops"},
     {"--json", 0, NULL, "the summary (or plan) as JSON on stdout"},
@@ -87,13 +88,14 @@ static void print_plan(const vlp_recipe *r, const vlp_train_plan *p) {
     fprintf(stderr,
             "recipe %s %s: %s parameters, vocabulary %lld\n"
             "data: %lld pictures to train on; %lld pairs a step, %lld steps an epoch\n"
-            "a step: %s FLOPs; %d threads; %s, %s kernels\n"
+            "a step: %s FLOPs in %s; %d threads; %s, %s kernels\n"
             "memory: %s in all (parameters and optimizer %s, step %s, loader %s)\n",
             r->name, r->size, cli_count((double)p->parameters, a), (long long)p->vocab,
             (long long)p->pictures, (long long)p->batch, (long long)p->steps_an_epoch,
-            cli_count(p->flops_a_step, b), p->threads, gemm.library, gemm.core,
-            cli_bytes((double)p->total_bytes, c), cli_bytes((double)p->parameter_bytes, d),
-            cli_bytes((double)p->step_bytes, e), cli_bytes((double)p->loader_bytes, (char[32]){0}));
+            cli_count(p->flops_a_step, b), vlp_step_precision_name(r), p->threads, gemm.library,
+            gemm.core, cli_bytes((double)p->total_bytes, c),
+            cli_bytes((double)p->parameter_bytes, d), cli_bytes((double)p->step_bytes, e),
+            cli_bytes((double)p->loader_bytes, (char[32]){0}));
 }
 
 static void print_plan_json(const vlp_train_plan *p) {

@@ -24,6 +24,10 @@ vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor
     return vlp_linear(tape, x, dense->weight, dense->bias, act);
 }
 
+vlp_tensor *vlp_dense_readout(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x) {
+    return vlp_readout(tape, x, dense->weight, dense->bias);
+}
+
 vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x) {
     if (!x) return NULL;
     int64_t batch = x->shape[0], length = x->shape[1];
@@ -54,6 +58,11 @@ vlp_tensor *vlp_norm_forward(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x
 vlp_tensor *vlp_norm_add(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x, vlp_tensor *residual,
                          vlp_tensor **sum) {
     return vlp_add_layer_norm(tape, x, residual, norm->weight, norm->bias, norm->eps, sum);
+}
+
+vlp_tensor *vlp_norm_branch(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x,
+                            vlp_tensor *residual, vlp_tensor **sum) {
+    return vlp_branch_layer_norm(tape, x, residual, norm->weight, norm->bias, norm->eps, sum);
 }
 
 static void self_attention_declare(vlp_block *block, vlp_params *params,
@@ -229,8 +238,14 @@ typedef struct {
 static vlp_tensor *norm_stream(const pass *p, const vlp_norm *norm, stream *s) {
     vlp_tensor *branch = s->branch;
     s->branch = NULL;
-    if (!branch) return vlp_norm_forward(p->tape, norm, s->x);
-    return vlp_norm_add(p->tape, norm, branch, s->x, &s->x);
+    if (!branch) return vlp_norm_branch(p->tape, norm, s->x, NULL, NULL);
+    return vlp_norm_branch(p->tape, norm, branch, s->x, &s->x);
+}
+
+/* The stack's last norm, which anybody may read */
+static vlp_tensor *norm_end(const pass *p, const vlp_norm *norm, stream *s) {
+    if (!s->branch) return vlp_norm_forward(p->tape, norm, s->x);
+    return vlp_norm_add(p->tape, norm, s->branch, s->x, &s->x);
 }
 
 static void pre_norm_block(const pass *p, const vlp_block *block, stream *s, int64_t i) {
@@ -256,7 +271,7 @@ static vlp_tensor *pre_norm(const pass *p, const vlp_stack *stack, vlp_tensor *x
         s.branch = NULL;
     }
     if (p->in->final_norm) {
-        vlp_tensor *y = norm_stream(p, p->in->final_norm, &s);
+        vlp_tensor *y = norm_end(p, p->in->final_norm, &s);
         keep_hidden(p, stack->depth, s.x);
         return y;
     }

@@ -20,6 +20,9 @@ void vlp_dense_declare(vlp_dense *dense, vlp_params *params, const char *name, i
                        int64_t out, bool bias, double std);
 vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x, vlp_act act);
 
+/* For a last layer: no activation, and vlp_real with any precision. */
+vlp_tensor *vlp_dense_readout(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x);
+
 /* The first token of each sample: x [B, L, D] -> [B, D] */
 vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
 /* tanh(dense(first token)): the pooler of BERT and ViT.  x [B, L, D] -> [B, O] */
@@ -33,7 +36,10 @@ typedef struct {
 void vlp_norm_declare(vlp_norm *norm, vlp_params *params, const char *name, int64_t width,
                       double eps);
 vlp_tensor *vlp_norm_forward(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x);
-/* Norm of x + residual; *sum (may be NULL) receives the sum. */
+/* Norm of x + residual; *sum (may be NULL) receives the sum. vlp_norm_branch is for norms that
+ * only linear layers read (vlp_branch_layer_norm); residual and sum may be NULL. */
+vlp_tensor *vlp_norm_branch(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x,
+                            vlp_tensor *residual, vlp_tensor **sum);
 vlp_tensor *vlp_norm_add(vlp_tape *tape, const vlp_norm *norm, vlp_tensor *x, vlp_tensor *residual,
                          vlp_tensor **sum);
 

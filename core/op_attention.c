@@ -171,7 +171,10 @@ static size_t workspace(const vlp_node *node) {
     return bytes > backward ? bytes : backward;
 }
 
-const vlp_op vlp_op_attention = {"attention", forward, vlp_attention_backward, workspace};
+const vlp_op vlp_op_attention = {.name = "attention",
+                                 .forward = forward,
+                                 .backward = vlp_attention_backward,
+                                 .workspace = workspace};
 
 static void set_tiles(vlp_attention_attr *attr) {
     attr->tile_ld = attr->keys / LD_ALIGN * LD_ALIGN + LD_ALIGN;

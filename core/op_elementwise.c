@@ -79,7 +79,7 @@ static void add_backward(vlp_node *node) {
     vlp_flow(node->in[1], node->out[0]->grad);
 }
 
-const vlp_op vlp_op_add = {"add", add_forward, add_backward, NULL};
+const vlp_op vlp_op_add = {.name = "add", .forward = add_forward, .backward = add_backward};
 
 vlp_tensor *vlp_add(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -107,7 +107,7 @@ static void mul_backward(vlp_node *node) {
                                             .b = vlp_real_data(node->in[1 - i])});
 }
 
-const vlp_op vlp_op_mul = {"mul", mul_forward, mul_backward, NULL};
+const vlp_op vlp_op_mul = {.name = "mul", .forward = mul_forward, .backward = mul_backward};
 
 vlp_tensor *vlp_mul(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -135,7 +135,7 @@ static void scale_backward(vlp_node *node) {
         (stretch){.f = multiple_of, .a = node->out[0]->grad, .factor = (vlp_real)number(node)});
 }
 
-const vlp_op vlp_op_scale = {"scale", scale_forward, scale_backward, NULL};
+const vlp_op vlp_op_scale = {.name = "scale", .forward = scale_forward, .backward = scale_backward};
 
 vlp_tensor *vlp_scale(vlp_tape *tape, vlp_tensor *x, double factor) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -166,7 +166,8 @@ static void activation_backward(vlp_node *node) {
                                         .act = *(const vlp_act *)node->attr});
 }
 
-const vlp_op vlp_op_activation = {"activation", activation_forward, activation_backward, NULL};
+const vlp_op vlp_op_activation = {
+    .name = "activation", .forward = activation_forward, .backward = activation_backward};
 
 vlp_tensor *vlp_activation(vlp_tape *tape, vlp_tensor *x, vlp_act act) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -235,8 +236,10 @@ static void scale_exp_backward(vlp_node *node) {
     factor_backward(node, exp_factor(node));
 }
 
-const vlp_op vlp_op_scale_exp = {"scale_exp", scale_exp_forward, scale_exp_backward,
-                                 factor_workspace};
+const vlp_op vlp_op_scale_exp = {.name = "scale_exp",
+                                 .forward = scale_exp_forward,
+                                 .backward = scale_exp_backward,
+                                 .workspace = factor_workspace};
 
 vlp_tensor *vlp_scale_exp(vlp_tape *tape, vlp_tensor *x, vlp_tensor *s, double most) {
     return factor_op(tape, &vlp_op_scale_exp, x, s, most);
@@ -255,8 +258,10 @@ static void divide_by_backward(vlp_node *node) {
     factor_backward(node, inverse_factor(node));
 }
 
-const vlp_op vlp_op_divide_by = {"divide_by", divide_by_forward, divide_by_backward,
-                                 factor_workspace};
+const vlp_op vlp_op_divide_by = {.name = "divide_by",
+                                 .forward = divide_by_forward,
+                                 .backward = divide_by_backward,
+                                 .workspace = factor_workspace};
 
 vlp_tensor *vlp_divide_by(vlp_tape *tape, vlp_tensor *x, vlp_tensor *t) {
     return factor_op(tape, &vlp_op_divide_by, x, t, 0);
@@ -284,7 +289,8 @@ static void dropout_backward(vlp_node *node) {
     run_backward(node->in[0], dropout_stretch(node, node->out[0]->grad));
 }
 
-const vlp_op vlp_op_dropout = {"dropout", dropout_forward, dropout_backward, NULL};
+const vlp_op vlp_op_dropout = {
+    .name = "dropout", .forward = dropout_forward, .backward = dropout_backward};
 
 static vlp_tensor *drop_op(vlp_tape *tape, const vlp_op *op, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -347,7 +353,8 @@ static void drop_path_backward(vlp_node *node) {
     if (dx) path_run(node, node->out[0]->grad, dx, fresh);
 }
 
-const vlp_op vlp_op_drop_path = {"drop_path", drop_path_forward, drop_path_backward, NULL};
+const vlp_op vlp_op_drop_path = {
+    .name = "drop_path", .forward = drop_path_forward, .backward = drop_path_backward};
 
 vlp_tensor *vlp_drop_path(vlp_tape *tape, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -32,7 +32,8 @@ static void embedding_backward(vlp_node *node) {
                         attr->padding_idx, node->out[0]->grad, dtable);
 }
 
-const vlp_op vlp_op_embedding = {"embedding", embedding_forward, embedding_backward, NULL};
+const vlp_op vlp_op_embedding = {
+    .name = "embedding", .forward = embedding_forward, .backward = embedding_backward};
 
 vlp_tensor *vlp_embedding(vlp_tape *tape, vlp_tensor *table, const int32_t *ids, int ndim,
                           const int64_t *leading, int32_t padding_idx) {
@@ -92,7 +93,8 @@ static void positions_backward(vlp_node *node) {
     if (dtable) vlp_flow_columns(x->shape[0], sample, sample, dy, dtable + offset * cols);
 }
 
-const vlp_op vlp_op_add_positions = {"add_positions", positions_forward, positions_backward, NULL};
+const vlp_op vlp_op_add_positions = {
+    .name = "add_positions", .forward = positions_forward, .backward = positions_backward};
 
 vlp_tensor *vlp_add_positions(vlp_tape *tape, vlp_tensor *x, vlp_tensor *table, int64_t offset) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -158,7 +160,8 @@ static void prepend_backward(vlp_node *node) {
     if (dtokens) vlp_flow_columns(x->shape[0], pass.head, pass.head + pass.body, pass.dy, dtokens);
 }
 
-const vlp_op vlp_op_prepend_tokens = {"prepend_tokens", prepend_forward, prepend_backward, NULL};
+const vlp_op vlp_op_prepend_tokens = {
+    .name = "prepend_tokens", .forward = prepend_forward, .backward = prepend_backward};
 
 vlp_tensor *vlp_prepend_tokens(vlp_tape *tape, vlp_tensor *tokens, vlp_tensor *x) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -236,7 +239,8 @@ static void mask_backward(vlp_node *node) {
     if (pass.dtoken) vlp_parallel_for(pass.cols, COLUMN_GRAIN, mask_backward_columns, &pass);
 }
 
-const vlp_op vlp_op_mask_rows = {"mask_rows", mask_forward, mask_backward, NULL};
+const vlp_op vlp_op_mask_rows = {
+    .name = "mask_rows", .forward = mask_forward, .backward = mask_backward};
 
 vlp_tensor *vlp_mask_rows(vlp_tape *tape, vlp_tensor *x, vlp_tensor *token, const uint8_t *mask) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -15,6 +15,31 @@ void vlp_put(bool fresh, int64_t n, const vlp_real *from, vlp_real *to) {
         vlp_kernels_get()->add(n, from, to);
 }
 
+#ifdef VLP_REAL_DOUBLE
+void vlp_widen(int64_t n, const uint16_t *from, vlp_real *to) {
+    for (int64_t i = 0; i < n; i++) {
+        float value;
+        vlp_kernels_get()->from_bf16(1, from + i, &value);
+        to[i] = (vlp_real)value;
+    }
+}
+
+void vlp_narrow(int64_t n, const vlp_real *from, uint16_t *to) {
+    for (int64_t i = 0; i < n; i++) {
+        float value = (float)from[i];
+        vlp_kernels_get()->to_bf16(1, &value, to + i);
+    }
+}
+#else
+void vlp_widen(int64_t n, const uint16_t *from, vlp_real *to) {
+    vlp_kernels_get()->from_bf16(n, from, to);
+}
+
+void vlp_narrow(int64_t n, const vlp_real *from, uint16_t *to) {
+    vlp_kernels_get()->to_bf16(n, from, to);
+}
+#endif
+
 typedef struct {
     int64_t count, cols, ld, n, skip;
     const int32_t *index;

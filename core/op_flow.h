@@ -8,6 +8,10 @@
 /* to = from when fresh, else to += from; on the calling thread. */
 void vlp_put(bool fresh, int64_t n, const vlp_real *from, vlp_real *to);
 
+/* bfloat16 to vlp_real and, rounded to nearest even, back; on the calling thread. */
+void vlp_widen(int64_t n, const uint16_t *from, vlp_real *to);
+void vlp_narrow(int64_t n, const vlp_real *from, uint16_t *to);
+
 /* The gradient of `to`, if it wants one, += grad (as many elements as `to`). */
 void vlp_flow(vlp_tensor *to, const vlp_real *grad);
 

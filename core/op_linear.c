@@ -1,111 +1,188 @@
-/* y = act(x w^T + bias): one product and one epilogue pass forward, two products backward. */
-#include "core/gemm.h"
+/* y = act(x w^T + bias): one product with its epilogue forward, two products backward. */
 #include "core/op_flow.h"
 #include "core/op_table.h"
 #include "core/ops.h"
+#include "core/product.h"
 #include "core/threads.h"
 
+#include <string.h>
+
 typedef struct {
     vlp_act act;
+    bool bf16; /* product in bfloat16 */
 } linear_attr;
 
-enum { EPILOGUE_GRAIN = 16 };
+enum { X, W, BIAS };
+enum { GRAIN = 16, BLOCK_ROWS = 4, PAD = 16 };
 
-typedef struct {
-    const vlp_real *bias, *pre_in, *dy;
-    vlp_real *pre, *out;
-    int64_t cols;
-    vlp_act act;
-} epilogue;
+static vlp_operand operand(const vlp_tensor *x) {
+    return (vlp_operand){.data = x->data, .dtype = x->dtype, .ld = vlp_col_count(x)};
+}
 
-static void bias_act_rows(int64_t begin, int64_t end, int thread, void *ctx) {
-    (void)thread;
-    epilogue *e = ctx;
-    vlp_kernels_get()->bias_act(end - begin, e->cols, e->bias, e->act, e->pre + begin * e->cols,
-                                e->out + begin * e->cols);
+static vlp_operand transposed(vlp_operand x) {
+    x.transposed = true;
+    return x;
 }
 
 static void forward(vlp_node *node) {
-    const vlp_tensor *x = node->in[0], *w = node->in[1], *bias = node->in[2];
+    const vlp_tensor *x = node->in[X], *w = node->in[W], *bias = node->in[BIAS];
+    const vlp_tensor *y = node->out[0];
     const linear_attr *attr = node->attr;
-    int64_t rows = vlp_row_count(x), in = vlp_col_count(x), out = w->shape[0];
-    vlp_real *y = vlp_real_data(node->out[0]);
-    vlp_real *pre = node->saved[0] ? node->saved[0] : y;
-    vlp_gemm(false, true, rows, out, in, 1, vlp_real_data(x), in, vlp_real_data(w), in, 0, pre,
-             out);
-    if (!bias && attr->act == VLP_ACT_NONE) return;
-    epilogue e = {.bias = bias ? vlp_real_data(bias) : NULL,
-                  .pre = pre,
-                  .out = y,
-                  .cols = out,
-                  .act = attr->act};
-    vlp_parallel_for(rows, EPILOGUE_GRAIN, bias_act_rows, &e);
+    int64_t out = w->shape[0];
+    vlp_multiply(&(vlp_product){.m = vlp_row_count(x),
+                                .n = out,
+                                .k = vlp_col_count(x),
+                                .a = operand(x),
+                                .b = transposed(operand(w)),
+                                .c = {y->data, y->dtype, out},
+                                .pre = {node->saved[0], y->dtype, out},
+                                .bias = bias ? vlp_real_data(bias) : NULL,
+                                .act = attr->act,
+                                .bf16 = attr->bf16});
 }
 
-static void act_backward_rows(int64_t begin, int64_t end, int thread, void *ctx) {
-    (void)thread;
-    epilogue *e = ctx;
-    int64_t at = begin * e->cols;
-    vlp_kernels_get()->act_backward((end - begin) * e->cols, e->act, e->pre_in + at, e->dy + at,
-                                    e->out + at);
+/* The gradient of the pre-activation, dy act'(pre), goes to the workspace in the type of pre; the
+ * parts' sums over its rows, which are the bias gradient, lie behind it. */
+typedef struct {
+    int64_t cols, padded;
+    vlp_act act;
+    vlp_dtype dtype;
+    const void *pre;
+    const vlp_real *dy;
+    void *dpre;
+    vlp_real
+        *parts; /* for each part: sums [padded], rows of pre and dpre [2, BLOCK_ROWS, padded] */
+} act_gradient;
+
+static int64_t part_elements(int64_t padded) {
+    return (1 + 2 * BLOCK_ROWS) * padded;
 }
 
-/* The gradient of the pre-activation: dy itself, or dy act'(pre) in the workspace. */
-static const vlp_real *pre_gradient(vlp_node *node, int64_t rows, int64_t cols) {
+static int64_t padded_cols(int64_t cols) {
+    return (cols + PAD - 1) / PAD * PAD;
+}
+
+static void act_rows(int64_t begin, int64_t end, int thread, void *ctx) {
+    const act_gradient *g = ctx;
+    const vlp_kernels *k = vlp_kernels_get();
+    vlp_real *sums = g->parts + thread * part_elements(g->padded);
+    vlp_real *wide = sums + g->padded, *gradient = wide + BLOCK_ROWS * g->padded;
+    k->fill(g->cols, 0, sums);
+    for (int64_t r = begin; r < end; r += BLOCK_ROWS) {
+        int64_t rows = end - r < BLOCK_ROWS ? end - r : BLOCK_ROWS;
+        int64_t at = r * g->cols, n = rows * g->cols;
+        bool bf16 = g->dtype == VLP_BF16;
+        const vlp_real *pre = bf16 ? wide : (const vlp_real *)g->pre + at;
+        vlp_real *to = bf16 ? gradient : (vlp_real *)g->dpre + at;
+        if (bf16) vlp_widen(n, (const uint16_t *)g->pre + at, wide);
+        k->act_backward(n, g->act, pre, g->dy + at, to);
+        k->column_sum(rows, g->cols, to, g->cols, sums);
+        if (bf16) vlp_narrow(n, to, (uint16_t *)g->dpre + at);
+    }
+}
+
+static act_gradient describe(const vlp_node *node) {
     const linear_attr *attr = node->attr;
-    if (attr->act == VLP_ACT_NONE) return node->out[0]->grad;
-    epilogue e = {.pre_in = node->saved[0],
-                  .dy = node->out[0]->grad,
-                  .out = node->work,
-                  .cols = cols,
-                  .act = attr->act};
-    vlp_parallel_for(rows, EPILOGUE_GRAIN, act_backward_rows, &e);
-    return node->work;
+    const vlp_tensor *y = node->out[0];
+    int64_t cols = vlp_col_count(y);
+    size_t bytes = (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype);
+    return (act_gradient){.cols = cols,
+                          .padded = padded_cols(cols),
+                          .act = attr->act,
+                          .dtype = y->dtype,
+                          .pre = node->saved[0],
+                          .dy = y->grad,
+                          .dpre = node->work,
+                          .parts = (vlp_real *)((uint8_t *)node->work + (bytes + 63) / 64 * 64)};
+}
+
+/* dbias += the gradient's sum over rows; returns the gradient of the pre-activation. */
+static vlp_operand pre_gradient(vlp_node *node, vlp_real *dbias) {
+    const linear_attr *attr = node->attr;
+    const vlp_tensor *y = node->out[0];
+    int64_t rows = vlp_row_count(y), cols = vlp_col_count(y);
+    if (attr->act == VLP_ACT_NONE) {
+        if (dbias) vlp_flow_columns(rows, cols, cols, y->grad, dbias);
+        return (vlp_operand){.data = y->grad, .dtype = VLP_REAL, .ld = cols};
+    }
+    act_gradient g = describe(node);
+    vlp_parallel_for(rows, GRAIN, act_rows, &g);
+    for (int i = 0; dbias && i < vlp_parallel_parts(rows, GRAIN); i++)
+        vlp_kernels_get()->add(cols, g.parts + i * part_elements(g.padded), dbias);
+    return (vlp_operand){.data = g.dpre, .dtype = g.dtype, .ld = cols};
 }
 
 static void backward(vlp_node *node) {
-    vlp_tensor *x = node->in[0], *w = node->in[1], *bias = node->in[2];
+    vlp_tensor *x = node->in[X], *w = node->in[W], *bias = node->in[BIAS];
+    const linear_attr *attr = node->attr;
     int64_t rows = vlp_row_count(x), in = vlp_col_count(x), out = w->shape[0];
-    const vlp_real *dpre = pre_gradient(node, rows, out);
+    vlp_operand dpre = pre_gradient(node, bias ? vlp_grad_add(bias) : NULL);
     bool fresh = false;
     vlp_real *dx = vlp_grad_write(x, &fresh);
     if (dx)
-        vlp_gemm(false, false, rows, in, out, 1, dpre, out, vlp_real_data(w), in, fresh ? 0 : 1, dx,
-                 in);
+        vlp_multiply(&(vlp_product){.m = rows,
+                                    .n = in,
+                                    .k = out,
+                                    .a = dpre,
+                                    .b = operand(w),
+                                    .c = {dx, VLP_REAL, in},
+                                    .beta = fresh ? 0 : 1,
+                                    .bf16 = attr->bf16});
     vlp_real *dw = vlp_grad_write(w, &fresh);
     if (dw)
-        vlp_gemm(true, false, out, in, rows, 1, dpre, out, vlp_real_data(x), in, fresh ? 0 : 1, dw,
-                 in);
-    vlp_real *db = bias ? vlp_grad_add(bias) : NULL;
-    if (db) vlp_flow_columns(rows, out, out, dpre, db);
+        vlp_multiply(&(vlp_product){.m = out,
+                                    .n = in,
+                                    .k = rows,
+                                    .a = transposed(dpre),
+                                    .b = operand(x),
+                                    .c = {dw, VLP_REAL, in},
+                                    .beta = fresh ? 0 : 1,
+                                    .bf16 = attr->bf16});
 }
 
 static size_t workspace(const vlp_node *node) {
     const linear_attr *attr = node->attr;
     if (attr->act == VLP_ACT_NONE || !node->recorded) return 0;
-    return (size_t)(vlp_row_count(node->in[0]) * node->in[1]->shape[0]) * sizeof(vlp_real);
+    const vlp_tensor *y = node->out[0];
+    int64_t parts = vlp_parallel_parts(vlp_row_count(y), GRAIN);
+    size_t sums = (size_t)(parts * part_elements(padded_cols(vlp_col_count(y)))) * sizeof(vlp_real);
+    return (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype) + 64 + sums;
 }
 
-const vlp_op vlp_op_linear = {"linear", forward, backward, workspace};
+const vlp_op vlp_op_linear = {.name = "linear",
+                              .forward = forward,
+                              .backward = backward,
+                              .workspace = workspace,
+                              .takes_bf16 = 1 << X};
 
-vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
-                       vlp_act act) {
+static vlp_tensor *linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
+                          vlp_act act, bool readout) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
     VLP_ASSERT(x && w && w->ndim == 2 && vlp_col_count(x) == w->shape[1],
                "linear: x has %lld columns, w has %lld", (long long)vlp_col_count(x),
                (long long)w->shape[1]);
     VLP_ASSERT(!bias || vlp_numel(bias) == w->shape[0], "linear: bias has %lld elements",
                (long long)vlp_numel(bias));
-    linear_attr attr = {act};
+    linear_attr attr = {act, vlp_tape_precision(tape) == VLP_BF16 && w->parameter};
     vlp_node *node =
         vlp_tape_node(tape, &vlp_op_linear, (vlp_tensor *[]){x, w, bias}, 3, 2, &attr, sizeof attr);
     if (!node) return NULL;
     int64_t shape[VLP_MAX_DIMS];
     for (int i = 0; i < x->ndim; i++) shape[i] = x->shape[i];
     shape[x->ndim - 1] = w->shape[0];
-    vlp_tensor *y = vlp_node_output(tape, node, VLP_REAL, x->ndim, shape);
+    vlp_tensor *y =
+        vlp_node_output(tape, node, attr.bf16 && !readout ? VLP_BF16 : VLP_REAL, x->ndim, shape);
     node->flops = 2.0 * (double)vlp_row_count(x) * (double)vlp_numel(w);
     if (y && act != VLP_ACT_NONE && node->recorded)
-        vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * sizeof(vlp_real));
+        vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype));
     return vlp_tape_run(tape, node);
+}
+
+vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
+                       vlp_act act) {
+    return linear(tape, x, w, bias, act, false);
+}
+
+vlp_tensor *vlp_readout(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias) {
+    return linear(tape, x, w, bias, VLP_ACT_NONE, true);
 }

@@ -129,8 +129,10 @@ static void cross_entropy_backward(vlp_node *node) {
     if (loop.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, cross_entropy_gradient_rows, &loop);
 }
 
-const vlp_op vlp_op_cross_entropy = {"cross_entropy", cross_entropy_forward, cross_entropy_backward,
-                                     parts_bytes};
+const vlp_op vlp_op_cross_entropy = {.name = "cross_entropy",
+                                     .forward = cross_entropy_forward,
+                                     .backward = cross_entropy_backward,
+                                     .workspace = parts_bytes};
 
 vlp_tensor *vlp_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const int32_t *target,
                               double label_smoothing) {
@@ -216,8 +218,10 @@ static size_t soft_workspace(const vlp_node *node) {
     return scratch > parts_bytes(node) ? scratch : parts_bytes(node);
 }
 
-const vlp_op vlp_op_soft_cross_entropy = {"soft_cross_entropy", soft_forward, soft_backward,
-                                          soft_workspace};
+const vlp_op vlp_op_soft_cross_entropy = {.name = "soft_cross_entropy",
+                                          .forward = soft_forward,
+                                          .backward = soft_backward,
+                                          .workspace = soft_workspace};
 
 vlp_tensor *vlp_soft_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const vlp_real *target) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -318,8 +322,10 @@ static void regression_backward(vlp_node *node) {
     if (loop.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, regression_gradient_rows, &loop);
 }
 
-const vlp_op vlp_op_regression_loss = {"regression_loss", regression_forward, regression_backward,
-                                       parts_bytes};
+const vlp_op vlp_op_regression_loss = {.name = "regression_loss",
+                                       .forward = regression_forward,
+                                       .backward = regression_backward,
+                                       .workspace = parts_bytes};
 
 vlp_tensor *vlp_regression_loss(vlp_tape *tape, vlp_tensor *x, const vlp_real *target,
                                 vlp_regression kind) {
@@ -354,8 +360,8 @@ static void weighted_sum_backward(vlp_node *node) {
     }
 }
 
-const vlp_op vlp_op_weighted_sum = {"weighted_sum", weighted_sum_forward, weighted_sum_backward,
-                                    NULL};
+const vlp_op vlp_op_weighted_sum = {
+    .name = "weighted_sum", .forward = weighted_sum_forward, .backward = weighted_sum_backward};
 
 vlp_tensor *vlp_weighted_sum(vlp_tape *tape, vlp_tensor *const *terms, const double *weights,
                              int n) {
@@ -385,8 +391,8 @@ static void dot_constant_backward(vlp_node *node) {
         vlp_kernels_get()->axpy(vlp_numel(node->in[0]), node->out[0]->grad[0], attr->target, dx);
 }
 
-const vlp_op vlp_op_dot_constant = {"dot_constant", dot_constant_forward, dot_constant_backward,
-                                    NULL};
+const vlp_op vlp_op_dot_constant = {
+    .name = "dot_constant", .forward = dot_constant_forward, .backward = dot_constant_backward};
 
 vlp_tensor *vlp_dot_constant(vlp_tape *tape, vlp_tensor *x, const vlp_real *c) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -13,18 +13,21 @@
 
 enum { X, RESIDUAL, WEIGHT, BIAS };
 enum { MEAN, RSTD, SUM }; /* saved */
-enum { ROW_GRAIN = 8, PAD = 16 };
+enum { ROW_GRAIN = 8, BLOCK_ROWS = 4, PAD = 16 };
 
 typedef struct {
     double eps;
     bool rms;
+    vlp_dtype dtype; /* of y */
 } norm_attr;
 
 typedef struct {
     const norm_attr *attr;
-    int64_t cols;
-    const vlp_real *x, *residual, *weight, *bias;
-    vlp_real *sum, *y, *mean, *rstd;
+    int64_t cols, padded;
+    const vlp_tensor *x, *y;
+    const vlp_real *residual, *weight, *bias;
+    vlp_real *sum, *mean, *rstd;
+    vlp_real *wide; /* for each part BLOCK_ROWS of x and of y, where those are bfloat16 */
 } norm_pass;
 
 static vlp_real *data_or_null(const vlp_tensor *tensor) {
@@ -35,32 +38,52 @@ static vlp_real *row(vlp_real *base, int64_t at) {
     return base ? base + at : NULL;
 }
 
-static void norm_rows(int64_t begin, int64_t end, int thread, void *ctx) {
-    (void)thread;
-    const norm_pass *p = ctx;
+static void norm_block(const norm_pass *p, int64_t r, int64_t rows, const vlp_real *x,
+                       vlp_real *y) {
     const vlp_kernels *k = vlp_kernels_get();
-    int64_t rows = end - begin, at = begin * p->cols;
+    int64_t at = r * p->cols;
     const vlp_real *residual = p->residual ? p->residual + at : NULL;
     if (p->attr->rms)
-        k->rms_norm(rows, p->cols, p->x + at, residual, p->weight, p->attr->eps, row(p->sum, at),
-                    p->y + at, row(p->rstd, begin));
+        k->rms_norm(rows, p->cols, x, residual, p->weight, p->attr->eps, row(p->sum, at), y,
+                    row(p->rstd, r));
     else
-        k->layer_norm(rows, p->cols, p->x + at, residual, p->weight, p->bias, p->attr->eps,
-                      row(p->sum, at), p->y + at, row(p->mean, begin), row(p->rstd, begin));
+        k->layer_norm(rows, p->cols, x, residual, p->weight, p->bias, p->attr->eps, row(p->sum, at),
+                      y, row(p->mean, r), row(p->rstd, r));
+}
+
+static void norm_rows(int64_t begin, int64_t end, int thread, void *ctx) {
+    const norm_pass *p = ctx;
+    bool narrow_x = p->x->dtype == VLP_BF16, narrow_y = p->y->dtype == VLP_BF16;
+    int64_t block = narrow_x || narrow_y ? BLOCK_ROWS : end - begin;
+    vlp_real *wide_x = p->wide + 2 * BLOCK_ROWS * p->padded * thread;
+    vlp_real *wide_y = wide_x + BLOCK_ROWS * p->padded;
+    for (int64_t r = begin; r < end; r += block) {
+        int64_t rows = end - r < block ? end - r : block, at = r * p->cols, n = rows * p->cols;
+        if (narrow_x) vlp_widen(n, vlp_bf16_data(p->x) + at, wide_x);
+        norm_block(p, r, rows, narrow_x ? wide_x : vlp_real_data(p->x) + at,
+                   narrow_y ? wide_y : vlp_real_data(p->y) + at);
+        if (narrow_y) vlp_narrow(n, wide_y, vlp_bf16_data(p->y) + at);
+    }
+}
+
+static int64_t padded_cols(const vlp_tensor *x) {
+    return (vlp_col_count(x) + PAD - 1) / PAD * PAD;
 }
 
 static void norm_forward(vlp_node *node) {
     const vlp_tensor *x = node->in[X];
     norm_pass pass = {.attr = node->attr,
                       .cols = vlp_col_count(x),
-                      .x = vlp_real_data(x),
+                      .padded = padded_cols(x),
+                      .x = x,
+                      .y = node->out[0],
                       .residual = data_or_null(node->in[RESIDUAL]),
                       .weight = data_or_null(node->in[WEIGHT]),
                       .bias = data_or_null(node->in[BIAS]),
                       .sum = node->n_out > 1 ? vlp_real_data(node->out[1]) : node->saved[SUM],
-                      .y = vlp_real_data(node->out[0]),
                       .mean = node->saved[MEAN],
-                      .rstd = node->saved[RSTD]};
+                      .rstd = node->saved[RSTD],
+                      .wide = node->work};
     vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, norm_rows, &pass);
 }
 
@@ -73,10 +96,6 @@ typedef struct {
     vlp_real *dx, *dresidual, *work;
     bool x_fresh, residual_fresh, want_input, want_weight, want_bias;
 } norm_gradient;
-
-static int64_t padded_cols(const vlp_tensor *x) {
-    return (vlp_col_count(x) + PAD - 1) / PAD * PAD;
-}
 
 static int64_t slice_elements(int64_t padded) {
     return (ROW_GRAIN + 2) * padded;
@@ -153,15 +172,24 @@ static void norm_backward(vlp_node *node) {
     reduce_parts(&g, vlp_parallel_parts(rows, ROW_GRAIN), dweight, dbias);
 }
 
+/* Backward's slices are larger than the two blocks that forward needs for bfloat16. */
 static size_t norm_workspace(const vlp_node *node) {
-    if (!node->recorded) return 0;
     const vlp_tensor *x = node->in[X];
+    if (!node->recorded && !node->bf16) return 0;
     int64_t parts = vlp_parallel_parts(vlp_row_count(x), ROW_GRAIN);
     return (size_t)(parts * slice_elements(padded_cols(x))) * sizeof(vlp_real);
 }
 
-const vlp_op vlp_op_layer_norm = {"layer_norm", norm_forward, norm_backward, norm_workspace};
-const vlp_op vlp_op_rms_norm = {"rms_norm", norm_forward, norm_backward, norm_workspace};
+const vlp_op vlp_op_layer_norm = {.name = "layer_norm",
+                                  .forward = norm_forward,
+                                  .backward = norm_backward,
+                                  .workspace = norm_workspace,
+                                  .takes_bf16 = 1 << X};
+const vlp_op vlp_op_rms_norm = {.name = "rms_norm",
+                                .forward = norm_forward,
+                                .backward = norm_backward,
+                                .workspace = norm_workspace,
+                                .takes_bf16 = 1 << X};
 
 static void save_state(vlp_tape *tape, vlp_node *node, bool rms) {
     const vlp_tensor *x = node->in[X];
@@ -185,9 +213,13 @@ static vlp_tensor *norm(vlp_tape *tape, const vlp_op *op, vlp_tensor *const in[4
         VLP_ASSERT(!in[i] || vlp_numel(in[i]) == vlp_col_count(x),
                    "%s: x has %lld columns, weight or bias %lld", op->name,
                    (long long)vlp_col_count(x), (long long)vlp_numel(in[i]));
-    vlp_node *node = vlp_tape_node(tape, op, in, 4, 1, &attr, sizeof attr);
+    if (!in[RESIDUAL]) x = vlp_to_real(tape, x);
+    if (!x) return NULL;
+    vlp_node *node =
+        vlp_tape_node(tape, op, (vlp_tensor *[]){x, in[RESIDUAL], in[WEIGHT], in[BIAS]}, 4, 1,
+                      &attr, sizeof attr);
     if (!node) return NULL;
-    vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
+    vlp_node_output(tape, node, attr.dtype, x->ndim, x->shape);
     vlp_tensor *h = x;
     if (sum && in[RESIDUAL]) h = vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
     save_state(tape, node, attr.rms);
@@ -204,13 +236,20 @@ vlp_tensor *vlp_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *weight, vl
 vlp_tensor *vlp_add_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
                                vlp_tensor *weight, vlp_tensor *bias, double eps, vlp_tensor **sum) {
     return norm(tape, &vlp_op_layer_norm, (vlp_tensor *[]){x, residual, weight, bias},
-                (norm_attr){eps, false}, sum);
+                (norm_attr){eps, false, VLP_REAL}, sum);
+}
+
+vlp_tensor *vlp_branch_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
+                                  vlp_tensor *weight, vlp_tensor *bias, double eps,
+                                  vlp_tensor **sum) {
+    return norm(tape, &vlp_op_layer_norm, (vlp_tensor *[]){x, residual, weight, bias},
+                (norm_attr){eps, false, vlp_tape_precision(tape)}, sum);
 }
 
 vlp_tensor *vlp_rms_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual, vlp_tensor *weight,
                          double eps, vlp_tensor **sum) {
     return norm(tape, &vlp_op_rms_norm, (vlp_tensor *[]){x, residual, weight, NULL},
-                (norm_attr){eps, true}, sum);
+                (norm_attr){eps, true, VLP_REAL}, sum);
 }
 
 /* y = x / max(|x|, eps).  keeps |x| [rows] ----------------------------------------------------- */
@@ -262,7 +301,8 @@ static void unit_backward(vlp_node *node) {
     if (pass.dx) vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, unit_backward_rows, &pass);
 }
 
-const vlp_op vlp_op_l2_normalize = {"l2_normalize", unit_forward, unit_backward, NULL};
+const vlp_op vlp_op_l2_normalize = {
+    .name = "l2_normalize", .forward = unit_forward, .backward = unit_backward};
 
 vlp_tensor *vlp_l2_normalize(vlp_tape *tape, vlp_tensor *x, double eps) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

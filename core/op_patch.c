@@ -4,10 +4,10 @@
  *
  * Backward lays the patches out again rather than keeping them: it costs one pass over the pixels.
  */
-#include "core/gemm.h"
 #include "core/op_flow.h"
 #include "core/op_table.h"
 #include "core/ops.h"
+#include "core/product.h"
 #include "core/threads.h"
 
 typedef struct {
@@ -63,29 +63,23 @@ static void from_columns(int64_t begin, int64_t end, int thread, void *ctx) {
                 vlp_put(p->fresh, p->patch, from, p->dpixels + pixel_offset(p, at, c, y));
 }
 
-typedef struct {
-    int64_t cols;
-    const vlp_real *bias;
-    vlp_real *y;
-} bias_pass;
-
-static void bias_rows(int64_t begin, int64_t end, int thread, void *ctx) {
-    (void)thread;
-    const bias_pass *p = ctx;
-    vlp_real *y = p->y + begin * p->cols;
-    vlp_kernels_get()->bias_act(end - begin, p->cols, p->bias, VLP_ACT_NONE, y, y);
+static vlp_operand columns_of(const patching *p) {
+    return (vlp_operand){p->columns, VLP_REAL, p->inner, false};
 }
 
 static void patch_forward(vlp_node *node) {
     patching p = describe(node);
+    const vlp_tensor *w = node->in[1], *bias = node->in[2];
     int64_t rows = p.batch * p.patches;
-    bias_pass bias = {.cols = p.out, .y = vlp_real_data(node->out[0])};
     vlp_parallel_for(rows, 1, to_columns, &p);
-    vlp_gemm(false, true, rows, p.out, p.inner, 1, p.columns, p.inner, vlp_real_data(node->in[1]),
-             p.inner, 0, bias.y, p.out);
-    if (!node->in[2]) return;
-    bias.bias = vlp_real_data(node->in[2]);
-    vlp_parallel_for(rows, 16, bias_rows, &bias);
+    vlp_multiply(&(vlp_product){.m = rows,
+                                .n = p.out,
+                                .k = p.inner,
+                                .a = columns_of(&p),
+                                .b = {vlp_real_data(w), VLP_REAL, p.inner, true},
+                                .c = {vlp_real_data(node->out[0]), VLP_REAL, p.out},
+                                .bias = bias ? vlp_real_data(bias) : NULL,
+                                .bf16 = node->bf16});
 }
 
 static void pixel_gradient(vlp_node *node, patching *p) {
@@ -93,8 +87,13 @@ static void pixel_gradient(vlp_node *node, patching *p) {
     p->dpixels = vlp_grad_write(pixels, &p->fresh);
     if (!p->dpixels) return;
     int64_t rows = p->batch * p->patches;
-    vlp_gemm(false, false, rows, p->inner, p->out, 1, node->out[0]->grad, p->out,
-             vlp_real_data(node->in[1]), p->inner, 0, p->columns, p->inner);
+    vlp_multiply(&(vlp_product){.m = rows,
+                                .n = p->inner,
+                                .k = p->out,
+                                .a = {node->out[0]->grad, VLP_REAL, p->out, false},
+                                .b = {vlp_real_data(node->in[1]), VLP_REAL, p->inner, false},
+                                .c = {p->columns, VLP_REAL, p->inner},
+                                .bf16 = node->bf16});
     vlp_parallel_for(rows, 1, from_columns, p);
 }
 
@@ -107,8 +106,14 @@ static void patch_backward(vlp_node *node) {
     vlp_real *dw = vlp_grad_write(w, &fresh);
     if (dw) {
         vlp_parallel_for(rows, 1, to_columns, &p);
-        vlp_gemm(true, false, p.out, p.inner, rows, 1, dy, p.out, p.columns, p.inner, fresh ? 0 : 1,
-                 dw, p.inner);
+        vlp_multiply(&(vlp_product){.m = p.out,
+                                    .n = p.inner,
+                                    .k = rows,
+                                    .a = {dy, VLP_REAL, p.out, true},
+                                    .b = columns_of(&p),
+                                    .c = {dw, VLP_REAL, p.inner},
+                                    .beta = fresh ? 0 : 1,
+                                    .bf16 = node->bf16});
     }
     vlp_real *dbias = bias ? vlp_grad_add(bias) : NULL;
     if (dbias) vlp_flow_columns(rows, p.out, p.out, dy, dbias);
@@ -119,7 +124,10 @@ static size_t patch_workspace(const vlp_node *node) {
     return (size_t)vlp_numel(node->in[0]) * sizeof(vlp_real);
 }
 
-const vlp_op vlp_op_patch_embed = {"patch_embed", patch_forward, patch_backward, patch_workspace};
+const vlp_op vlp_op_patch_embed = {.name = "patch_embed",
+                                   .forward = patch_forward,
+                                   .backward = patch_backward,
+                                   .workspace = patch_workspace};
 
 vlp_tensor *vlp_patch_embed(vlp_tape *tape, vlp_tensor *pixels, vlp_tensor *w, vlp_tensor *bias,
                             int64_t patch) {

@@ -30,7 +30,8 @@ static void gather_backward(vlp_node *node) {
                         node->out[0]->grad, dx);
 }
 
-const vlp_op vlp_op_gather_rows = {"gather_rows", gather_forward, gather_backward, NULL};
+const vlp_op vlp_op_gather_rows = {
+    .name = "gather_rows", .forward = gather_forward, .backward = gather_backward};
 
 vlp_tensor *vlp_gather_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, int64_t count) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -67,7 +68,8 @@ static void scatter_backward(vlp_node *node) {
                       dx);
 }
 
-const vlp_op vlp_op_scatter_rows = {"scatter_rows", scatter_forward, scatter_backward, NULL};
+const vlp_op vlp_op_scatter_rows = {
+    .name = "scatter_rows", .forward = scatter_forward, .backward = scatter_backward};
 
 vlp_tensor *vlp_scatter_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, int64_t total) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -148,7 +150,8 @@ static void mean_backward(vlp_node *node) {
     if (pass.dx) vlp_parallel_for(node->in[0]->shape[0], 1, mean_backward_samples, &pass);
 }
 
-const vlp_op vlp_op_mean_rows = {"mean_rows", mean_forward, mean_backward, NULL};
+const vlp_op vlp_op_mean_rows = {
+    .name = "mean_rows", .forward = mean_forward, .backward = mean_backward};
 
 vlp_tensor *vlp_mean_rows(vlp_tape *tape, vlp_tensor *x, const uint8_t *mask) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -171,7 +174,8 @@ static void reshape_backward(vlp_node *node) {
     vlp_flow(node->in[0], node->out[0]->grad);
 }
 
-const vlp_op vlp_op_reshape = {"reshape", reshape_forward, reshape_backward, NULL};
+const vlp_op vlp_op_reshape = {
+    .name = "reshape", .forward = reshape_forward, .backward = reshape_backward};
 
 vlp_tensor *vlp_reshape(vlp_tape *tape, vlp_tensor *x, int ndim, const int64_t *shape) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -228,7 +232,8 @@ static void transpose_backward(vlp_node *node) {
     if (t.to) vlp_parallel_for(t.cols, BLOCK, transpose_columns, &t);
 }
 
-const vlp_op vlp_op_transpose = {"transpose", transpose_forward, transpose_backward, NULL};
+const vlp_op vlp_op_transpose = {
+    .name = "transpose", .forward = transpose_forward, .backward = transpose_backward};
 
 vlp_tensor *vlp_transpose(vlp_tape *tape, vlp_tensor *x) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -269,7 +274,8 @@ static void concat_backward(vlp_node *node) {
     vlp_flow(node->in[1], dy + vlp_numel(node->in[0]));
 }
 
-const vlp_op vlp_op_concat_rows = {"concat_rows", concat_forward, concat_backward, NULL};
+const vlp_op vlp_op_concat_rows = {
+    .name = "concat_rows", .forward = concat_forward, .backward = concat_backward};
 
 vlp_tensor *vlp_concat_rows(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -27,6 +27,7 @@
     ROW(activation)                                                                                \
     ROW(scale_exp)                                                                                 \
     ROW(divide_by)                                                                                 \
+    ROW(to_real)                                                                                   \
     ROW(dropout)                                                                                   \
     ROW(drop_path)                                                                                 \
     ROW(cross_entropy)                                                                             \

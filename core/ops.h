@@ -17,8 +17,11 @@
 /* op_linear.c ---------------------------------------------------------------------------------- */
 
 /* y = act(x w^T + bias).  x [..., I]   w [O, I]   bias [O] or NULL   ->   [..., O]
- * w may itself be an activation: similarity matrices are vlp_linear(a, b, NULL, VLP_ACT_NONE). */
+ * w may itself be an activation: similarity matrices are vlp_linear(a, b, NULL, VLP_ACT_NONE).
+ * With precision VLP_BF16 a product with a parameter is a bfloat16 one and gives VLP_BF16. */
 vlp_tensor *vlp_linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias, vlp_act act);
+/* The same for a last layer, whose result losses and people read: always VLP_REAL. */
+vlp_tensor *vlp_readout(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias);
 
 /* op_attention.c ------------------------------------------------------------------------------- */
 
@@ -53,6 +56,10 @@ vlp_tensor *vlp_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *weight, vl
  * blocks, without a separate pass over memory. */
 vlp_tensor *vlp_add_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
                                vlp_tensor *weight, vlp_tensor *bias, double eps, vlp_tensor **sum);
+/* The same for a norm whose result only linear layers read: VLP_BF16 with that precision. */
+vlp_tensor *vlp_branch_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
+                                  vlp_tensor *weight, vlp_tensor *bias, double eps,
+                                  vlp_tensor **sum);
 /* y = h / sqrt(mean(h^2) + eps) weight, h = x + residual (residual, sum may be NULL) */
 vlp_tensor *vlp_rms_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual, vlp_tensor *weight,
                          double eps, vlp_tensor **sum);
@@ -93,6 +100,11 @@ vlp_tensor *vlp_reshape(vlp_tape *tape, vlp_tensor *x, int ndim, const int64_t *
 vlp_tensor *vlp_transpose(vlp_tape *tape, vlp_tensor *x);
 /* Rows of both, one after the other.  a [M, D]   b [N, D]   ->   [M + N, D] */
 vlp_tensor *vlp_concat_rows(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b);
+
+/* op_convert.c --------------------------------------------------------------------------------- */
+
+/* x itself, or its values in vlp_real where it is VLP_BF16; NULL stays NULL. */
+vlp_tensor *vlp_to_real(vlp_tape *tape, vlp_tensor *x);
 
 /* op_elementwise.c ----------------------------------------------------------------------------- */
 

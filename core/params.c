@@ -76,7 +76,7 @@ vlp_tensor *vlp_params_add(vlp_params *params, const char *name, vlp_init init, 
     }
     VLP_ASSERT(!vlp_params_find(params, full), "parameter %s declared twice", full);
     *param = (vlp_param){.name = full, .init = init, .decay = decay};
-    param->tensor = (vlp_tensor){.ndim = ndim, .leaf = true, .needs_grad = true};
+    param->tensor = (vlp_tensor){.ndim = ndim, .parameter = true, .needs_grad = true};
     for (int i = 0; i < ndim; i++) param->tensor.shape[i] = shape[i];
     params->items[params->count++] = param;
     return &param->tensor;

@@ -47,9 +47,10 @@ static void multiply(const vlp_product *p, bool parallel) {
     vlp_real *made[3] = {0};
     const vlp_real *a = real_operand(&p->a, p->m, p->k, p->bf16, &made[0]);
     const vlp_real *b = real_operand(&p->b, p->k, p->n, p->bf16, &made[1]);
-    bool direct = p->c.dtype == VLP_REAL && !p->pre.data;
-    int64_t ldc = direct ? p->c.ld : p->n;
-    vlp_real *c = p->c.data;
+    bool direct = p->c.dtype == VLP_REAL;
+    bool kept = direct && p->pre.data;
+    int64_t ldc = kept ? p->pre.ld : direct ? p->c.ld : p->n;
+    vlp_real *c = kept ? p->pre.data : p->c.data;
     if (!direct) {
         c = made[2] = vlp_alloc((size_t)(p->m * p->n) * sizeof *c + 1);
         VLP_ASSERT(c, "no memory for a product");
@@ -60,8 +61,9 @@ static void multiply(const vlp_product *p, bool parallel) {
     for (int64_t i = 0; i < p->m && (p->bias || p->act != VLP_ACT_NONE || !direct); i++) {
         vlp_real *row = c + i * ldc;
         if (p->bias) vlp_kernels_get()->bias_act(1, p->n, p->bias, VLP_ACT_NONE, row, row);
-        if (p->pre.data) store_row(&p->pre, i, p->n, row);
-        if (p->act != VLP_ACT_NONE) vlp_kernels_get()->act(p->n, p->act, row, row);
+        if (p->pre.data && !kept) store_row(&p->pre, i, p->n, row);
+        vlp_real *y = kept ? (vlp_real *)p->c.data + i * p->c.ld : row;
+        if (p->act != VLP_ACT_NONE) vlp_kernels_get()->act(p->n, p->act, row, y);
         if (!direct) store_row(&p->c, i, p->n, row);
     }
     for (int i = 0; i < 3; i++) vlp_free(made[i]);

@@ -2,6 +2,7 @@
 
 #include "core/arena.h"
 #include "core/memory.h"
+#include "core/ops.h"
 #include "core/rng.h"
 
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct vlp_tape {
     size_t work_peak;
     double flops;
     vlp_op_profile *profile; /* NULL = off */
-    bool planning, grad, training;
+    bool planning, grad, training, bf16;
     vlp_status status;
     char message[512];
 };
@@ -116,6 +117,14 @@ bool vlp_tape_training(const vlp_tape *tape) {
     return tape->training;
 }
 
+void vlp_tape_set_precision(vlp_tape *tape, vlp_dtype precision) {
+    tape->bf16 = precision == VLP_BF16 && sizeof(vlp_real) == sizeof(float);
+}
+
+vlp_dtype vlp_tape_precision(const vlp_tape *tape) {
+    return tape->bf16 ? VLP_BF16 : VLP_REAL;
+}
+
 bool vlp_tape_planning(const vlp_tape *tape) {
     return tape->planning;
 }
@@ -173,7 +182,6 @@ vlp_tensor *vlp_tape_input(vlp_tape *tape, vlp_dtype dtype, int ndim, const int6
     vlp_tensor *tensor = new_tensor(tape, dtype, ndim, shape);
     if (!tensor) return NULL;
     tensor->data = (void *)(uintptr_t)data;
-    tensor->leaf = true;
     tensor->needs_grad = needs_grad && tape->grad;
     return tensor;
 }
@@ -205,9 +213,10 @@ vlp_node *vlp_tape_node(vlp_tape *tape, const vlp_op *op, vlp_tensor *const *inp
     vlp_node *node = take_zero(tape, sizeof *node);
     if (!node) return NULL;
     node->op = op;
+    node->bf16 = tape->bf16;
     node->n_in = n_inputs;
     for (int i = 0; i < n_inputs; i++) {
-        node->in[i] = inputs[i];
+        node->in[i] = op->takes_bf16 >> i & 1 ? inputs[i] : vlp_to_real(tape, inputs[i]);
         if (inputs[i] && inputs[i]->needs_grad && tape->grad) node->recorded = true;
     }
     vlp_rng key = vlp_rng_at(tape->seed, VLP_RNG_DROPOUT, tape->step, (uint64_t)tape->op_number++);

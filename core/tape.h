@@ -29,12 +29,14 @@ enum { VLP_NODE_INPUTS = 8, VLP_NODE_OUTPUTS = 2, VLP_NODE_SAVED = 3 };
 /* An op: what a node does. forward fills out[].data; backward reads out[].grad (NULL for an output
  * that no loss reaches) and adds into in[].grad through vlp_grad_add or vlp_grad_write. workspace
  * gives the bytes of scratch that node->work points to during either call (NULL = none). Neither is
- * called while rehearsing. */
+ * called while rehearsing. Bit i of takes_bf16 says that input i may be VLP_BF16; other inputs of
+ * that type reach the op as VLP_REAL copies. */
 typedef struct {
     const char *name;
     void (*forward)(vlp_node *node);
     void (*backward)(vlp_node *node);
     size_t (*workspace)(const vlp_node *node);
+    unsigned takes_bf16;
 } vlp_op;
 
 struct vlp_node {
@@ -47,6 +49,7 @@ struct vlp_node {
     void *work;                  /* scratch of this call */
     uint64_t seed;               /* key of the node's random numbers */
     bool recorded;               /* backward will visit it */
+    bool bf16;                   /* the step's precision: products and branches in bfloat16 */
     double flops; /* of forward; backward is counted once more for each input with a gradient */
 };
 
@@ -70,6 +73,12 @@ bool vlp_tape_grad(const vlp_tape *tape);
 /* Dropout and drop path act only in training mode (off by default). */
 void vlp_tape_set_training(vlp_tape *tape, bool training);
 bool vlp_tape_training(const vlp_tape *tape);
+/* VLP_REAL (the default) or VLP_BF16: linear layers then multiply in bfloat16 with sums in float
+ * and give bfloat16, as do attention and the norms that feed only linear layers. The residual
+ * stream, statistics, losses, parameters and all gradients stay vlp_real. VLP_REAL in the double
+ * build. */
+void vlp_tape_set_precision(vlp_tape *tape, vlp_dtype precision);
+vlp_dtype vlp_tape_precision(const vlp_tape *tape);
 /* True while rehearsing: data of tensors must not be looked at. */
 bool vlp_tape_planning(const vlp_tape *tape);
 

@@ -40,6 +40,11 @@ vlp_real *vlp_real_data(const vlp_tensor *tensor) {
     return tensor->data;
 }
 
+uint16_t *vlp_bf16_data(const vlp_tensor *tensor) {
+    VLP_ASSERT(tensor->dtype == VLP_BF16, "a bf16 tensor is wanted, dtype is %d", tensor->dtype);
+    return tensor->data;
+}
+
 const int32_t *vlp_i32_data(const vlp_tensor *tensor) {
     VLP_ASSERT(tensor->dtype == VLP_I32, "an i32 tensor is wanted, dtype is %d", tensor->dtype);
     return tensor->data;

@@ -27,7 +27,7 @@ typedef struct vlp_tensor {
     vlp_real *grad;  /* NULL until a backward pass reaches the tensor; leaves keep theirs */
     bool needs_grad; /* whether gradients flow into it */
     bool grad_fresh; /* grad is allocated but holds no value yet */
-    bool leaf;       /* made by no op: an input or a parameter */
+    bool parameter;  /* of a parameter store */
 } vlp_tensor;
 
 size_t vlp_dtype_size(vlp_dtype dtype);
@@ -41,6 +41,7 @@ bool vlp_same_shape(const vlp_tensor *a, const vlp_tensor *b);
 
 /* Typed access; a wrong dtype is a programming error. */
 vlp_real *vlp_real_data(const vlp_tensor *tensor);
+uint16_t *vlp_bf16_data(const vlp_tensor *tensor);
 const int32_t *vlp_i32_data(const vlp_tensor *tensor);
 const uint8_t *vlp_u8_data(const vlp_tensor *tensor);
 

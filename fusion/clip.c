@@ -46,11 +46,11 @@ vlp_tensor *vlp_clip_text_tokens(vlp_tape *tape, const vlp_clip *clip, const vlp
 }
 
 vlp_tensor *vlp_clip_project_image(vlp_tape *tape, const vlp_clip *clip, vlp_tensor *pooled) {
-    return vlp_dense_forward(tape, &clip->image_projection, pooled, VLP_ACT_NONE);
+    return vlp_dense_readout(tape, &clip->image_projection, pooled);
 }
 
 vlp_tensor *vlp_clip_project_text(vlp_tape *tape, const vlp_clip *clip, vlp_tensor *pooled) {
-    return vlp_dense_forward(tape, &clip->text_projection, pooled, VLP_ACT_NONE);
+    return vlp_dense_readout(tape, &clip->text_projection, pooled);
 }
 
 vlp_tensor *vlp_clip_logits(vlp_tape *tape, const vlp_clip *clip, vlp_tensor *image,

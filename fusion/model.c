@@ -130,7 +130,7 @@ vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model,
 
 static vlp_tensor *project(vlp_tape *tape, const vlp_dense *projection, vlp_tensor *tokens) {
     vlp_tensor *x = vlp_first_tokens(tape, tokens);
-    return vlp_l2_normalize(tape, vlp_dense_forward(tape, projection, x, VLP_ACT_NONE), norm_eps);
+    return vlp_l2_normalize(tape, vlp_dense_readout(tape, projection, x), norm_eps);
 }
 
 vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens) {
@@ -163,7 +163,7 @@ void vlp_model_clamp(vlp_model *model) {
 }
 
 vlp_tensor *vlp_model_match(vlp_tape *tape, const vlp_model *model, vlp_tensor *fused) {
-    return vlp_dense_forward(tape, &model->match_head, vlp_first_tokens(tape, fused), VLP_ACT_NONE);
+    return vlp_dense_readout(tape, &model->match_head, vlp_first_tokens(tape, fused));
 }
 
 void vlp_model_image_keys(vlp_tape *tape, const vlp_model *model, vlp_tensor *images,

@@ -101,7 +101,7 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     vlp_tensor *pixels = vlp_tape_input(e->tape, VLP_REAL, 4, shape, e->pairs->pixels, false);
     vlp_tensor *x = vlp_vit_forward(e->tape, &e->model->vision, pixels, m.mask, NULL);
     x = vlp_gather_rows(e->tape, x, m.rows, rows);
-    x = vlp_dense_forward(e->tape, &s->head, x, VLP_ACT_NONE);
+    x = vlp_dense_readout(e->tape, &s->head, x);
     return vlp_regression_loss(e->tape, x, m.target, s->kind);
 }
 

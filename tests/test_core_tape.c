@@ -334,7 +334,8 @@ static void forward_nothing(vlp_node *node) {
     (void)node;
 }
 
-static const vlp_op blocking = {"blocking", forward_nothing, forward_nothing, NULL};
+static const vlp_op blocking = {
+    .name = "blocking", .forward = forward_nothing, .backward = forward_nothing};
 
 /* An op that adds nothing to its input's gradient leaves zero there, not the memory's old content.
  */

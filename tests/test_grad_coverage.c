@@ -42,7 +42,7 @@ static void test_grad_coverage__every_op_has_a_case(void **state) {
     (void)state;
     int missing = 0;
     for (int i = 0; i < vlp_ops_count; i++) {
-        if (cases_of(vlp_ops[i]->name)) continue;
+        if (cases_of(vlp_ops[i]->name) || gradcheck_exempt(vlp_ops[i]->name)) continue;
         print_error("no gradient case for the op %s\n", vlp_ops[i]->name);
         missing++;
     }

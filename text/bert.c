@@ -99,7 +99,7 @@ vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const
                                  vlp_tensor *x) {
     x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
     x = vlp_norm_forward(tape, &head->norm, x);
-    return vlp_linear(tape, x, head->words ? head->words : bert->words, head->bias, VLP_ACT_NONE);
+    return vlp_readout(tape, x, head->words ? head->words : bert->words, head->bias);
 }
 
 void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out) {

@@ -12,6 +12,8 @@
 #include "objectives/objective.h"
 #include "vision/transform.h"
 
+typedef enum { VLP_PRECISION_AUTO, VLP_PRECISION_FP32, VLP_PRECISION_BF16 } vlp_precision;
+
 typedef struct {
     char name[VLP_OPTION_TEXT_BYTES]; /* of the recipe it came from */
     char size[VLP_OPTION_TEXT_BYTES];
@@ -46,7 +48,7 @@ typedef struct {
     int64_t seed, eval_every, eval_rows;
     double checkpoint_minutes;
     int64_t checkpoint_steps;
-    int precision; /* 0 fp32 */
+    int precision; /* vlp_precision */
 } vlp_recipe;
 
 extern const vlp_options vlp_recipe_options;

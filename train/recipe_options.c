@@ -2,7 +2,7 @@
 
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 static const char *const regressions[] = {"l1", "mse", NULL};
-static const char *const precisions[] = {"auto", "fp32", NULL};
+static const char *const precisions[] = {"auto", "fp32", "bf16", NULL};
 
 #define AT(member) offsetof(vlp_recipe, member)
 #define INT(key, member, least, most, fallback, help)                                              \
@@ -87,7 +87,8 @@ static const vlp_option rows[] = {
     REAL("checkpoint_minutes", checkpoint_minutes, 0, 1e6, "5",
          "between checkpoints; 0 = at the end"),
     INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),
-    CHOICE("precision", precision, "auto", precisions, "of activations and products"),
+    CHOICE("precision", precision, "auto", precisions,
+           "of activations and products; auto: bf16 where the processor multiplies it"),
 };
 
 const vlp_options vlp_recipe_options = {rows, VLP_COUNT(rows)};

@@ -6,6 +6,15 @@ vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tens
     return vlp_objectives_loss(step->objectives, &e, terms);
 }
 
+vlp_dtype vlp_step_precision(const vlp_recipe *recipe) {
+    if (recipe->precision == VLP_PRECISION_BF16) return VLP_BF16;
+    return VLP_REAL;
+}
+
+const char *vlp_step_precision_name(const vlp_recipe *recipe) {
+    return vlp_step_precision(recipe) == VLP_BF16 ? "bf16" : "fp32";
+}
+
 vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops) {
     enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
     vlp_pairs pairs = {.batch = batch, .tokens = {.batch = batch, .length = length}};

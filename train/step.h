@@ -18,6 +18,11 @@ typedef struct {
  * tape has failed. */
 vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tensor **terms);
 
+/* The type of a run's activations and products: the recipe's precision, "auto" meaning VLP_BF16
+ * where the processor multiplies bfloat16 (AVX-512-BF16, AMX). */
+vlp_dtype vlp_step_precision(const vlp_recipe *recipe);
+const char *vlp_step_precision_name(const vlp_recipe *recipe); /* "fp32" or "bf16" */
+
 /* Rehearses a step of `batch` pairs with captions of `length` tokens, puts the tape into training
  * mode and reserves its memory. *flops = of forward and backward. */
 vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops);

@@ -25,5 +25,5 @@ vlp_tensor *vlp_vit_classifier_features(vlp_tape *tape, const vlp_vit_classifier
 
 vlp_tensor *vlp_vit_classifier_logits(vlp_tape *tape, const vlp_vit_classifier *classifier,
                                       vlp_tensor *features) {
-    return vlp_dense_forward(tape, &classifier->head, features, VLP_ACT_NONE);
+    return vlp_dense_readout(tape, &classifier->head, features);
 }
