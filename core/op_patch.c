@@ -64,7 +64,7 @@ static void from_columns(int64_t begin, int64_t end, int thread, void *ctx) {
 }
 
 static vlp_operand columns_of(const patching *p) {
-    return (vlp_operand){p->columns, VLP_REAL, p->inner, false};
+    return (vlp_operand){.data = p->columns, .dtype = VLP_REAL, .ld = p->inner};
 }
 
 static void patch_forward(vlp_node *node) {
@@ -72,14 +72,15 @@ static void patch_forward(vlp_node *node) {
     const vlp_tensor *w = node->in[1], *bias = node->in[2];
     int64_t rows = p.batch * p.patches;
     vlp_parallel_for(rows, 1, to_columns, &p);
-    vlp_multiply(&(vlp_product){.m = rows,
-                                .n = p.out,
-                                .k = p.inner,
-                                .a = columns_of(&p),
-                                .b = {vlp_real_data(w), VLP_REAL, p.inner, true},
-                                .c = {vlp_real_data(node->out[0]), VLP_REAL, p.out},
-                                .bias = bias ? vlp_real_data(bias) : NULL,
-                                .bf16 = node->bf16});
+    vlp_multiply(&(vlp_product){
+        .m = rows,
+        .n = p.out,
+        .k = p.inner,
+        .a = columns_of(&p),
+        .b = {.data = vlp_real_data(w), .dtype = VLP_REAL, .ld = p.inner, .transposed = true},
+        .c = {vlp_real_data(node->out[0]), VLP_REAL, p.out},
+        .bias = bias ? vlp_real_data(bias) : NULL,
+        .bf16 = node->bf16});
 }
 
 static void pixel_gradient(vlp_node *node, patching *p) {
@@ -87,13 +88,14 @@ static void pixel_gradient(vlp_node *node, patching *p) {
     p->dpixels = vlp_grad_write(pixels, &p->fresh);
     if (!p->dpixels) return;
     int64_t rows = p->batch * p->patches;
-    vlp_multiply(&(vlp_product){.m = rows,
-                                .n = p->inner,
-                                .k = p->out,
-                                .a = {node->out[0]->grad, VLP_REAL, p->out, false},
-                                .b = {vlp_real_data(node->in[1]), VLP_REAL, p->inner, false},
-                                .c = {p->columns, VLP_REAL, p->inner},
-                                .bf16 = node->bf16});
+    vlp_multiply(
+        &(vlp_product){.m = rows,
+                       .n = p->inner,
+                       .k = p->out,
+                       .a = {.data = node->out[0]->grad, .dtype = VLP_REAL, .ld = p->out},
+                       .b = {.data = vlp_real_data(node->in[1]), .dtype = VLP_REAL, .ld = p->inner},
+                       .c = {p->columns, VLP_REAL, p->inner},
+                       .bf16 = node->bf16});
     vlp_parallel_for(rows, 1, from_columns, p);
 }
 
@@ -106,14 +108,15 @@ static void patch_backward(vlp_node *node) {
     vlp_real *dw = vlp_grad_write(w, &fresh);
     if (dw) {
         vlp_parallel_for(rows, 1, to_columns, &p);
-        vlp_multiply(&(vlp_product){.m = p.out,
-                                    .n = p.inner,
-                                    .k = rows,
-                                    .a = {dy, VLP_REAL, p.out, true},
-                                    .b = columns_of(&p),
-                                    .c = {dw, VLP_REAL, p.inner},
-                                    .beta = fresh ? 0 : 1,
-                                    .bf16 = node->bf16});
+        vlp_multiply(
+            &(vlp_product){.m = p.out,
+                           .n = p.inner,
+                           .k = rows,
+                           .a = {.data = dy, .dtype = VLP_REAL, .ld = p.out, .transposed = true},
+                           .b = columns_of(&p),
+                           .c = {dw, VLP_REAL, p.inner},
+                           .beta = fresh ? 0 : 1,
+                           .bf16 = node->bf16});
     }
     vlp_real *dbias = bias ? vlp_grad_add(bias) : NULL;
     if (dbias) vlp_flow_columns(rows, p.out, p.out, dy, dbias);
