@@ -31,6 +31,7 @@
     ROW(dropout)                                                                                   \
     ROW(drop_path)                                                                                 \
     ROW(cross_entropy)                                                                             \
+    ROW(linear_cross_entropy)                                                                      \
     ROW(soft_cross_entropy)                                                                        \
     ROW(regression_loss)                                                                           \
     ROW(weighted_sum)                                                                              \

@@ -129,6 +129,10 @@ vlp_tensor *vlp_drop_path(vlp_tape *tape, vlp_tensor *x, double rate);
  * label_smoothing s: target distribution (1 - s) onehot + s / V. */
 vlp_tensor *vlp_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const int32_t *target,
                               double label_smoothing);
+/* The same of the logits x w^T + bias, which are never all in memory (op_linear_loss.c).
+ * x [R, D]   w [V, D]   bias [V] or NULL   target [R] (host)   ->   scalar */
+vlp_tensor *vlp_linear_cross_entropy(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
+                                     const int32_t *target, double label_smoothing);
 /* mean over rows of -sum_v target log softmax(logits).  target [R, V] (host data, no gradient) */
 vlp_tensor *vlp_soft_cross_entropy(vlp_tape *tape, vlp_tensor *logits, const vlp_real *target);
 /* mean |x - target|, mean (x - target)^2 or the mean binary cross-entropy of logits x with

@@ -87,8 +87,7 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
                                vlp_encodings_image_keys(e),
                                m.batch < e->pairs->batch ? m.images : NULL);
     x = vlp_gather_rows(e->tape, x, m.rows, m.count);
-    x = vlp_mlm_head_forward(e->tape, &s->head, &e->model->text, x);
-    return vlp_cross_entropy(e->tape, x, m.targets, 0);
+    return vlp_mlm_head_loss(e->tape, &s->head, &e->model->text, x, m.targets);
 }
 
 static double chance(const void *state) {

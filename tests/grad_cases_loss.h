@@ -23,6 +23,26 @@ static vlp_tensor *loss_all_ignored(vlp_tape *tape, vlp_tensor **x) {
     return vlp_cross_entropy(tape, x[0], loss_ignored, 0.1);
 }
 
+static vlp_tensor *loss_linear(vlp_tape *tape, vlp_tensor **x) {
+    return vlp_linear_cross_entropy(tape, x[0], x[1], x[2], loss_labels, 0.1);
+}
+
+static vlp_tensor *loss_linear_bare(vlp_tape *tape, vlp_tensor **x) {
+    return vlp_linear_cross_entropy(tape, x[0], x[1], NULL, loss_labels, 0);
+}
+
+/* Logits of the rows against themselves, and gradients that are already there. */
+static vlp_tensor *loss_linear_itself(vlp_tape *tape, vlp_tensor **x) {
+    vlp_tensor *terms[] = {loss_linear(tape, x),
+                           vlp_linear_cross_entropy(tape, x[0], x[0], NULL, loss_labels, 0),
+                           loss_linear(tape, x)};
+    return vlp_weighted_sum(tape, terms, (const double[]){1, 0.5, -2}, 3);
+}
+
+static vlp_tensor *loss_linear_ignored(vlp_tape *tape, vlp_tensor **x) {
+    return vlp_linear_cross_entropy(tape, x[0], x[1], x[2], loss_ignored, 0.1);
+}
+
 static vlp_tensor *loss_soft(vlp_tape *tape, vlp_tensor **x) {
     return vlp_soft_cross_entropy(tape, x[0], loss_target);
 }
@@ -63,6 +83,31 @@ static const gradcheck_case grad_cases_loss[] = {
     {"cross entropy, smoothing", "cross_entropy", 1, {{2, {5, 7}}}, loss_smoothed},
     {"cross entropy, all ignored", "cross_entropy", 1, {{2, {5, 5}}}, loss_all_ignored},
     {"cross entropy, no rows", "cross_entropy", 1, {{2, {0, 5}}}, loss_cross_entropy},
+    {"linear cross entropy",
+     "linear_cross_entropy",
+     3,
+     {{2, {5, 3}}, {2, {7, 3}}, {1, {7}}},
+     loss_linear},
+    {"linear cross entropy, bare",
+     "linear_cross_entropy",
+     2,
+     {{2, {5, 3}}, {2, {6, 3}}},
+     loss_linear_bare},
+    {"linear cross entropy, shared input",
+     "linear_cross_entropy",
+     3,
+     {{2, {5, 3}}, {2, {7, 3}}, {1, {7}}},
+     loss_linear_itself},
+    {"linear cross entropy, all ignored",
+     "linear_cross_entropy",
+     3,
+     {{2, {5, 3}}, {2, {7, 3}}, {1, {7}}},
+     loss_linear_ignored},
+    {"linear cross entropy, no rows",
+     "linear_cross_entropy",
+     3,
+     {{2, {0, 3}}, {2, {7, 3}}, {1, {7}}},
+     loss_linear},
     {"soft cross entropy", "soft_cross_entropy", 1, {{2, {3, 5}}}, loss_soft},
     {"soft cross entropy, no rows", "soft_cross_entropy", 1, {{2, {0, 5}}}, loss_soft},
     {"L1", "regression_loss", 1, {{2, {3, 5}}}, loss_l1},

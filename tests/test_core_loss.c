@@ -133,9 +133,67 @@ static void test_core_loss__any_number_of_threads_gives_the_same_bits(void **sta
     assert_int_equal(vlp_threads_set(0), VLP_OK);
 }
 
+enum { MANY_ROWS = 20000, CLASSES = 200, WIDTH = 8 };
+
+typedef struct {
+    vlp_real loss, dx[MANY_ROWS * WIDTH], dw[CLASSES * WIDTH], dbias[CLASSES];
+} linear_result;
+
+static void linear_loss(bool fused, vlp_real *const data[3], const int32_t *target,
+                        linear_result *out) {
+    vlp_tape *big;
+    assert_int_equal(vlp_tape_new(&big), VLP_OK);
+    assert_int_equal(vlp_tape_open(big, 128 << 20), VLP_OK);
+    vlp_tensor *x = vlp_tape_input(big, VLP_REAL, 2, (int64_t[]){MANY_ROWS, WIDTH}, data[0], true);
+    vlp_tensor *w = vlp_tape_input(big, VLP_REAL, 2, (int64_t[]){CLASSES, WIDTH}, data[1], true);
+    vlp_tensor *bias = vlp_tape_input(big, VLP_REAL, 1, (int64_t[]){CLASSES}, data[2], true);
+    vlp_tensor *loss =
+        fused ? vlp_linear_cross_entropy(big, x, w, bias, target, 0.1)
+              : vlp_cross_entropy(big, vlp_linear(big, x, w, bias, VLP_ACT_NONE), target, 0.1);
+    assert_int_equal(vlp_tape_status(big), VLP_OK);
+    out->loss = vlp_real_data(loss)[0];
+    assert_int_equal(vlp_tape_backward(big, loss), VLP_OK);
+    memcpy(out->dx, x->grad, sizeof out->dx);
+    memcpy(out->dw, w->grad, sizeof out->dw);
+    memcpy(out->dbias, bias->grad, sizeof out->dbias);
+    vlp_tape_free(big);
+}
+
+static void assert_near(int64_t n, const vlp_real *a, const vlp_real *b) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++) assert_true(fabs((double)a[i] - (double)b[i]) < 1e-5 * most);
+}
+
+/* So many rows that a block of logits holds a part of the classes only. */
+static void test_core_loss__blocks_of_classes_add_up_to_all_logits(void **state) {
+    (void)state;
+    vlp_real *data[3] = {vlp_alloc(MANY_ROWS * WIDTH * sizeof(vlp_real)),
+                         vlp_alloc(CLASSES * WIDTH * sizeof(vlp_real)),
+                         vlp_alloc(CLASSES * sizeof(vlp_real))};
+    const int64_t n[3] = {MANY_ROWS * WIDTH, CLASSES * WIDTH, CLASSES};
+    int32_t *target = vlp_alloc(MANY_ROWS * sizeof *target);
+    vlp_rng rng = vlp_rng_at(5, VLP_RNG_INIT, 0, 0);
+    for (int a = 0; a < 3; a++)
+        for (int64_t i = 0; i < n[a]; i++) data[a][i] = (vlp_real)vlp_rng_normal(&rng);
+    for (int i = 0; i < MANY_ROWS; i++) target[i] = i % 11 ? i * 7 % CLASSES : -1;
+    linear_result *fused = vlp_alloc(sizeof *fused), *whole = vlp_alloc(sizeof *whole);
+    linear_loss(true, data, target, fused);
+    linear_loss(false, data, target, whole);
+    assert_near(1, &fused->loss, &whole->loss);
+    assert_near(n[0], fused->dx, whole->dx);
+    assert_near(n[1], fused->dw, whole->dw);
+    assert_near(n[2], fused->dbias, whole->dbias);
+    for (int a = 0; a < 3; a++) vlp_free(data[a]);
+    vlp_free(target);
+    vlp_free(fused);
+    vlp_free(whole);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_core_loss__cross_entropy_values),
+        cmocka_unit_test(test_core_loss__blocks_of_classes_add_up_to_all_logits),
         cmocka_unit_test(test_core_loss__soft_cross_entropy_values),
         cmocka_unit_test(test_core_loss__regression_values),
         cmocka_unit_test(test_core_loss__sums),

@@ -95,11 +95,25 @@ void vlp_mlm_head_untie(vlp_mlm_head *head, vlp_params *params, const vlp_bert_c
     head->words = table(params, "words", c->vocab, c->width);
 }
 
+static vlp_tensor *vocabulary(const vlp_mlm_head *head, const vlp_bert *bert) {
+    return head->words ? head->words : bert->words;
+}
+
+static vlp_tensor *transformed(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
+                               vlp_tensor *x) {
+    x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
+    return vlp_norm_forward(tape, &head->norm, x);
+}
+
 vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
                                  vlp_tensor *x) {
-    x = vlp_dense_forward(tape, &head->dense, x, bert->config.act);
-    x = vlp_norm_forward(tape, &head->norm, x);
-    return vlp_readout(tape, x, head->words ? head->words : bert->words, head->bias);
+    return vlp_readout(tape, transformed(tape, head, bert, x), vocabulary(head, bert), head->bias);
+}
+
+vlp_tensor *vlp_mlm_head_loss(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
+                              vlp_tensor *x, const int32_t *target) {
+    return vlp_linear_cross_entropy(tape, transformed(tape, head, bert, x), vocabulary(head, bert),
+                                    head->bias, target, 0);
 }
 
 void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out) {

@@ -60,5 +60,8 @@ void vlp_mlm_head_declare(vlp_mlm_head *head, vlp_params *params, const vlp_bert
 void vlp_mlm_head_untie(vlp_mlm_head *head, vlp_params *params, const vlp_bert_config *config);
 vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
                                  vlp_tensor *x);
+/* Their cross-entropy with target [R] (host; negative = ignored) without keeping R x V logits. */
+vlp_tensor *vlp_mlm_head_loss(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
+                              vlp_tensor *x, const int32_t *target);
 
 #endif
