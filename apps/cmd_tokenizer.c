@@ -121,11 +121,11 @@ static void print_encoding(const work *w, int n) {
     cli_print_json(json);
 }
 
-/* A character decomposes into four tokens at most. */
+/* A character decomposes into four tokens at most; CLIP's cleaning makes none longer. */
 static vlp_status encode_line(const char *line, size_t len, int64_t number, void *user) {
     (void)number;
     work *w = user;
-    VLP_TRY(make_room(w, 4 * len + 2));
+    VLP_TRY(make_room(w, 4 * len + 16));
     bool special = !cli_has(w->args, "--no-special");
     print_encoding(w, vlp_tokenizer_encode(w->tokenizer, line, len, special, w->ids, w->room));
     return VLP_OK;
@@ -180,7 +180,8 @@ static vlp_status decode_line(const char *line, size_t len, int64_t number, void
 
 static int run_lines(const cli_args *args, cli_line_fn each) {
     if (args->n_positional < 2)
-        return cli_usage("tokenizer %s needs a model folder or a vocab.txt", args->positional[0]);
+        return cli_usage("tokenizer %s needs a model folder or a tokenizer file",
+                         args->positional[0]);
     if (args->n_positional > 3)
         return cli_usage("tokenizer %s reads one file; what is \"%s\"?", args->positional[0],
                          args->positional[3]);
@@ -208,9 +209,12 @@ const cli_command cmd_tokenizer = {
     .name = "tokenizer",
     .summary = "trains a tokenizer, or applies one",
     .usage = "train DB|FILE... --out DIR | encode MODEL [FILE] | decode MODEL [FILE]",
-    .details = "train reads the captions of an index's training split, or text files a line each.\n"
-               "encode reads texts a line each; decode reads ids, or what encode --json printed.\n"
-               "MODEL is a model folder or a vocab.txt. Without FILE both read standard input.",
+    .details =
+        "train reads the captions of an index's training split, or text files a line each.\n"
+        "encode reads texts a line each; decode reads ids, or what encode --json printed.\n"
+        "MODEL is a model folder or a tokenizer file: vocab.txt (WordPiece), vocab.json beside\n"
+        "merges.txt (byte-level BPE, CLIP), tokenizer.json of these kinds, or OpenAI's\n"
+        "bpe_simple_vocab_16e6.txt.gz. Without FILE both read standard input.",
     .examples =
         "  vlp tokenizer train pairs.db --vocab 8000 --out tokenizer/\n"
         "  vlp tokenizer train corpus.txt --cased --vocab 30000 --out tokenizer/\n"

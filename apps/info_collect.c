@@ -82,11 +82,11 @@ static vlp_status add_tokenizer(vlp_json *info, const char *path) {
     const struct {
         const char *name;
         int32_t id;
-    } rows[] = {
-        {"pad", ids.pad}, {"unk", ids.unk}, {"cls", ids.cls}, {"sep", ids.sep}, {"mask", ids.mask}};
+    } rows[] = {{"pad", ids.pad},   {"unk", ids.unk}, {"cls", ids.cls}, {"sep", ids.sep},
+                {"mask", ids.mask}, {"bos", ids.bos}, {"eos", ids.eos}};
     for (size_t i = 0; i < VLP_COUNT(rows); i++)
         if (rows[i].id >= 0) vlp_json_set_int(special, rows[i].name, rows[i].id);
-    vlp_json_set_string(json, "kind", "wordpiece");
+    vlp_json_set_string(json, "kind", vlp_tokenizer_kind_name(tokenizer));
     vlp_json_set_int(json, "tokens", vlp_tokenizer_size(tokenizer));
     vlp_json_set(json, "special", special);
     vlp_json_set(info, "tokenizer", json);
@@ -150,13 +150,9 @@ typedef struct {
 } part;
 
 static const part parts[] = {
-    {"config.json", add_model},
-    {"vocab.txt", add_tokenizer},
-    {"preprocessor_config.json", add_preprocessing},
-    {"recipe.json", add_recipe},
-    {"state.json", add_checkpoint},
-    {"metrics.jsonl", add_last_step},
-    {"summary.json", add_summary},
+    {"config.json", add_model},       {"preprocessor_config.json", add_preprocessing},
+    {"recipe.json", add_recipe},      {"state.json", add_checkpoint},
+    {"metrics.jsonl", add_last_step}, {"summary.json", add_summary},
 };
 
 /* Returns whether the file was there. */
@@ -178,10 +174,15 @@ static vlp_status collect_folder(vlp_json *info, const char *folder, bool tensor
     int found = weights;
     for (size_t i = 0; i < VLP_COUNT(parts); i++)
         found += add_part(info, problems, folder, parts[i]);
+    if (vlp_tokenizer_in_folder(folder)) {
+        found++;
+        if (add_tokenizer(info, folder) != VLP_OK)
+            vlp_json_append(problems, vlp_json_new_string(vlp_error()));
+    }
     if (!found)
         return VLP_FAIL(VLP_ERR_NOT_FOUND,
                         "%s holds neither a model (config.json, model.safetensors), a run "
-                        "(recipe.json) nor a tokenizer (vocab.txt)",
+                        "(recipe.json) nor a tokenizer (vocab.txt and others)",
                         folder);
     bool run = vlp_json_key(info, "recipe") || vlp_json_key(info, "last");
     vlp_json_set_string(info, "kind",

@@ -31,8 +31,15 @@ static inline void text_folder_write(const text_folder *folder, const char *name
 }
 
 static inline void text_folder_remove(const text_folder *folder) {
-    static const char *const names[] = {"vocab.txt", "tokenizer_config.json",
-                                        "special_tokens_map.json", "added_tokens.json"};
+    static const char *const names[] = {"vocab.txt",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "tokenizer.json",
+                                        "bpe_simple_vocab_16e6.txt",
+                                        "bpe_simple_vocab_16e6.txt.gz"};
     char path[512];
     for (size_t i = 0; i < VLP_COUNT(names); i++) {
         snprintf(path, sizeof path, "%s/%s", folder->path, names[i]);

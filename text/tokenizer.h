@@ -9,6 +9,7 @@
 #ifndef VLP_TEXT_TOKENIZER_H
 #define VLP_TEXT_TOKENIZER_H
 
+#include "core/hash.h"
 #include "core/memory.h"
 
 #include <stdbool.h>
@@ -16,19 +17,34 @@
 
 typedef struct vlp_tokenizer vlp_tokenizer;
 
-/* Ids of the special tokens; -1 where the kind or the vocabulary has none. */
+/* Ids of the special tokens; -1 where the kind or the vocabulary has none. cls and sep are what
+ * stands around a text: for CLIP they are <|startoftext|> and <|endoftext|>, which are bos and eos
+ * too. */
 typedef struct {
-    int32_t pad, unk, cls, sep, mask;
+    int32_t pad, unk, cls, sep, mask, bos, eos;
 } vlp_special_ids;
 
-/* Opens a model folder's tokenizer (vocab.txt and tokenizer_config.json in Hugging Face layout) or
- * a bare vocab.txt. Errors name the file and the line or key. */
+/* Opens a model folder's tokenizer in Hugging Face layout, or one of these files. The first that is
+ * there decides:
+ *     vocab.txt                                  WordPiece (BERT)
+ *     vocab.json, merges.txt                     byte-level BPE (GPT-2, RoBERTa) or CLIP's BPE
+ *     encoder.json, vocab.bpe                    the same under OpenAI's names
+ *     tokenizer.json                             WordPiece, byte-level BPE or CLIP's BPE
+ *     bpe_simple_vocab_16e6.txt or .txt.gz       CLIP's BPE as OpenAI published it
+ * tokenizer_config.json and added_tokens.json beside them are read. Errors name the file and the
+ * line or key. */
 vlp_status vlp_tokenizer_open(vlp_tokenizer **out, const char *path);
+bool vlp_tokenizer_in_folder(const char *folder); /* whether one of them is there */
 void vlp_tokenizer_free(vlp_tokenizer *tokenizer);
 
-/* Writes vocab.txt, tokenizer_config.json and special_tokens_map.json into folder (made if absent).
- */
+/* Writes what open reads into folder (made if absent): the vocabulary's files with
+ * tokenizer_config.json, or the tokenizer.json that it came from. */
 vlp_status vlp_tokenizer_save(const vlp_tokenizer *tokenizer, const char *folder);
+
+const char *vlp_tokenizer_kind_name(const vlp_tokenizer *tokenizer); /* "wordpiece", "clip_bpe" */
+
+/* Of the kind and all tokens in order: weights belong to one such list. */
+vlp_hash vlp_tokenizer_hash(const vlp_tokenizer *tokenizer);
 
 int32_t vlp_tokenizer_size(const vlp_tokenizer *tokenizer);
 vlp_special_ids vlp_tokenizer_special(const vlp_tokenizer *tokenizer);
@@ -38,9 +54,10 @@ int32_t vlp_tokenizer_find(const vlp_tokenizer *tokenizer, const char *token); /
 /* Whether the token continues a word ("##ing"): whole-word masking masks it with its head. */
 bool vlp_tokenizer_continues_word(const vlp_tokenizer *tokenizer, int32_t id);
 
-/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] when `special` (max >= 2 then;
- * each is left out where the vocabulary has none), truncated at the right so that [SEP] stays.
- * Returns how many were written. Malformed UTF-8 and NUL are dropped. "[MASK]" and the like in the
+/* text [len] bytes -> at most `max` ids, written as [CLS] ... [SEP] or as the kind has it when
+ * `special` (max >= 2 then; each is left out where the vocabulary has none), truncated at the right
+ * so that [SEP] stays. Returns how many were written. WordPiece and CLIP drop malformed UTF-8 and
+ * NUL, byte-level BPE keeps every byte; CLIP reads the first 64 KiB. "[MASK]" and the like in the
  * text become the special tokens, as in Hugging Face's. */
 int vlp_tokenizer_encode(const vlp_tokenizer *tokenizer, const char *text, size_t len, bool special,
                          int32_t *ids, int max);
@@ -67,8 +84,9 @@ typedef struct {
     size_t len;
 } vlp_text;
 
-/* [CLS] first [SEP] second [SEP] in at most `max` >= 3 ids; types[i] = 0 up to the first [SEP],
- * then 1; types may be NULL. [CLS] and [SEP] are left out where the vocabulary has none. Returns
+/* [CLS] first [SEP] second [SEP] in at most `max` >= 4 ids; types[i] = 0 up to the first [SEP],
+ * then 1; types may be NULL. [CLS] and [SEP] are left out where the vocabulary has none; RoBERTa
+ * has two [SEP] in the middle and only type 0. Returns
  * how many ids; -1, with nothing meaningful written, when the text that `truncate` names would have
  * to vanish and the other does not fit. */
 int vlp_tokenizer_encode_pair(const vlp_tokenizer *tokenizer, vlp_text first, vlp_text second,

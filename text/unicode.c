@@ -92,6 +92,35 @@ vlp_unicode_kind vlp_unicode_kind_of(uint32_t code) {
     return index < VLP_COUNT(kinds) ? kinds[index] : VLP_UNICODE_OTHER;
 }
 
+bool vlp_unicode_is_white_space(uint32_t code) {
+    static const range ranges[] = {
+        {0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
+        {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
+    return in_ranges(ranges, VLP_COUNT(ranges), code);
+}
+
+bool vlp_unicode_is_space(uint32_t code) {
+    return vlp_unicode_is_white_space(code) || (code >= 0x1C && code <= 0x1F);
+}
+
+bool vlp_unicode_is_letter(uint32_t code) {
+    switch (category(code)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool vlp_unicode_is_number(uint32_t code) {
+    utf8proc_category_t is = category(code);
+    return is == UTF8PROC_CATEGORY_ND || is == UTF8PROC_CATEGORY_NL || is == UTF8PROC_CATEGORY_NO;
+}
+
 bool vlp_unicode_is_ideograph(uint32_t code) {
     static const range ranges[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
                                    {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F},
@@ -145,6 +174,59 @@ int vlp_unicode_decompose(uint32_t code, uint32_t out[4]) {
 
 uint8_t vlp_unicode_combining_class(uint32_t code) {
     return (uint8_t)utf8proc_get_property((utf8proc_int32_t)code)->combining_class;
+}
+
+/* One composition unit: a character and those that may join it. Returns the bytes written, 0 when
+ * they do not fit. */
+static size_t compose_run(const uint32_t *codes, size_t count, char *out, size_t max) {
+    enum { ROOM = 4 * 256 };
+    utf8proc_int32_t parts[ROOM];
+    size_t n = 0, written = 0;
+    if (count == 1 && codes[0] < 0x80 && max > 0) {
+        out[0] = (char)codes[0];
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int boundary = 0;
+        n += (size_t)utf8proc_decompose_char((utf8proc_int32_t)codes[i], parts + n,
+                                             (utf8proc_ssize_t)(ROOM - n), UTF8PROC_DECOMPOSE,
+                                             &boundary);
+    }
+    for (size_t i = 1; i < n; i++) { /* canonical order: stable, by class */
+        uint8_t own = vlp_unicode_combining_class((uint32_t)parts[i]);
+        size_t at = i;
+        utf8proc_int32_t moved = parts[i];
+        for (; own && at > 0 && vlp_unicode_combining_class((uint32_t)parts[at - 1]) > own; at--)
+            parts[at] = parts[at - 1];
+        parts[at] = moved;
+    }
+    n = (size_t)utf8proc_normalize_utf32(parts, (utf8proc_ssize_t)n,
+                                         UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+    for (size_t i = 0; i < n; i++) {
+        if (written + 4 > max) return 0;
+        written += (size_t)vlp_utf8_put((uint32_t)parts[i], out + written);
+    }
+    return written;
+}
+
+size_t vlp_unicode_compose(const char *text, size_t len, char *out, size_t max) {
+    enum { ROOM = 256 };
+    uint32_t codes[ROOM];
+    size_t count = 0, n = 0;
+    for (size_t at = 0; at <= len;) {
+        uint32_t code = 0;
+        size_t size = at < len ? (size_t)vlp_utf8_next(text + at, len - at, &code) : 1;
+        bool starts = at == len || code < 0x300; /* nothing below joins what is before it */
+        if (count && (starts || count == ROOM)) {
+            size_t written = compose_run(codes, count, out + n, max - n);
+            if (!written) break;
+            n += written;
+            count = 0;
+        }
+        if (at < len) codes[count++] = code;
+        at += size;
+    }
+    return n;
 }
 
 const char *vlp_unicode_version(void) {

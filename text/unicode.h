@@ -26,6 +26,13 @@ typedef enum {
 } vlp_unicode_kind;
 vlp_unicode_kind vlp_unicode_kind_of(uint32_t code);
 
+/* What regular expressions call \s (the property White_Space), \p{L} and \p{N}; and python's
+ * str.isspace(), which adds four ASCII controls to the first. */
+bool vlp_unicode_is_white_space(uint32_t code);
+bool vlp_unicode_is_space(uint32_t code);
+bool vlp_unicode_is_letter(uint32_t code);
+bool vlp_unicode_is_number(uint32_t code);
+
 /* CJK ideographs in BERT's sense: the unified and compatibility blocks, not kana or hangul. */
 bool vlp_unicode_is_ideograph(uint32_t code);
 
@@ -39,6 +46,10 @@ bool vlp_unicode_is_case_ignorable(uint32_t code);
 /* Canonical decomposition of one code point into at most 4; returns how many. */
 int vlp_unicode_decompose(uint32_t code, uint32_t out[4]);
 uint8_t vlp_unicode_combining_class(uint32_t code);
+
+/* NFC of well-formed text, at most max bytes; out is not text. A run of more than 256 combining
+ * characters is composed in parts. Allocates nothing. */
+size_t vlp_unicode_compose(const char *text, size_t len, char *out, size_t max);
 
 const char *vlp_unicode_version(void); /* of utf8proc, at run time */
 

@@ -2,52 +2,47 @@
 
 #include <string.h>
 
-enum { SPECIALS = 5, DEFAULT_WORD_CHARS = 100 };
+enum { DEFAULT_WORD_CHARS = 100 };
 
 static const vlp_wordpiece *as_wordpiece(const vlp_tokenizer *tokenizer) {
     return (const vlp_wordpiece *)tokenizer;
-}
-
-static void special_list(const vlp_tokenizer *tokenizer, int32_t ids[SPECIALS]) {
-    const vlp_special_ids *s = &tokenizer->special;
-    const int32_t list[SPECIALS] = {s->pad, s->unk, s->cls, s->sep, s->mask};
-    memcpy(ids, list, sizeof list);
-}
-
-static void wordpiece_free(vlp_tokenizer *tokenizer) {
-    vlp_vocab_free(&tokenizer->vocab);
-    vlp_free(tokenizer);
 }
 
 vlp_status vlp_wordpiece_new(vlp_wordpiece **out, bool lower_case) {
     vlp_wordpiece *w = *out = vlp_alloc_zero(1, sizeof *w);
     if (!w) return VLP_ERR_MEMORY;
     w->base.kind = &vlp_wordpiece_kind;
-    w->base.special = (vlp_special_ids){-1, -1, -1, -1, -1};
+    w->base.special = VLP_NO_SPECIALS;
     w->normalize = (vlp_normalize_options){
         .lower_case = lower_case, .strip_accents = lower_case, .split_ideographs = true};
     w->strip_accents = -1;
     w->max_word_chars = DEFAULT_WORD_CHARS;
     vlp_status status = vlp_vocab_init(&w->base.vocab);
     if (status == VLP_OK) return VLP_OK;
-    wordpiece_free(&w->base);
+    vlp_tokenizer_free_base(&w->base);
     *out = NULL;
     return status;
 }
 
-vlp_status vlp_wordpiece_finish(vlp_wordpiece *w, const char *const names[5]) {
-    static const char *const defaults[SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+vlp_status vlp_wordpiece_finish(vlp_wordpiece *w, const char *const names[VLP_SPECIAL_COUNT]) {
+    static const char *const defaults[VLP_SPECIAL_COUNT] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
+                                                            "[MASK]"};
     vlp_special_ids *s = &w->base.special;
-    int32_t *const fields[SPECIALS] = {&s->pad, &s->unk, &s->cls, &s->sep, &s->mask};
-    for (int i = 0; i < SPECIALS; i++) {
+    int32_t *const fields[VLP_SPECIAL_COUNT] = {&s->pad,  &s->unk, &s->cls, &s->sep,
+                                                &s->mask, &s->bos, &s->eos};
+    for (int i = 0; i < VLP_SPECIAL_COUNT; i++) {
         const char *name = names[i] ? names[i] : defaults[i];
-        *fields[i] = vlp_vocab_find(&w->base.vocab, name, strlen(name));
-        if (*fields[i] >= 0) w->starts_special[(uint8_t)name[0]] = true;
+        *fields[i] = name ? vlp_vocab_find(&w->base.vocab, name, strlen(name)) : -1;
         if (fields[i] == &s->unk && s->unk < 0)
             return VLP_FAIL(VLP_ERR_FORMAT, "the unknown token %s is not in the vocabulary", name);
+        if (*fields[i] >= 0)
+            VLP_TRY(vlp_added_put(&w->base.added, &w->base.vocab,
+                                  (vlp_added_token){.id = *fields[i], .special = true}));
     }
     uint32_t node = vlp_vocab_step(&w->base.vocab, 0, '#');
     w->continuation = node ? vlp_vocab_step(&w->base.vocab, node, '#') : 0;
+    if (w->base.own_size == 0) w->base.own_size = w->base.vocab.size;
+    vlp_template_cls_sep(&w->base, false);
     return VLP_OK;
 }
 
@@ -101,42 +96,13 @@ static bool put_word(void *user, const char *word, size_t bytes, size_t chars) {
     return true;
 }
 
-/* The longest special token that text begins with, or -1. */
-static int32_t match_special(const vlp_wordpiece *w, const char *text, size_t len, size_t *bytes) {
-    int32_t ids[SPECIALS], best = -1;
-    special_list(&w->base, ids);
-    *bytes = 0;
-    for (int i = 0; i < SPECIALS; i++) {
-        if (ids[i] < 0) continue;
-        const char *token = vlp_vocab_token(&w->base.vocab, ids[i]);
-        size_t size = strlen(token);
-        if (size <= *bytes || size > len || memcmp(text, token, size) != 0) continue;
-        *bytes = size;
-        best = ids[i];
-    }
-    return best;
-}
-
-static int wordpiece_encode(const vlp_tokenizer *tokenizer, const char *text, size_t len,
-                            bool literal, int32_t *ids, int max) {
+static int wordpiece_encode(const vlp_tokenizer *tokenizer, const vlp_segment *segment,
+                            int32_t *ids, int max) {
     const vlp_wordpiece *w = as_wordpiece(tokenizer);
     encoder e = {w, ids, max, 0};
     vlp_normalize_options options = w->normalize;
-    options.final_sigma = literal; /* Hugging Face lower-cases each code point by itself */
-    size_t start = 0;
-    for (size_t at = 0; !literal && at < len && e.count < max;) {
-        size_t bytes;
-        int32_t id;
-        if (!w->starts_special[(uint8_t)text[at]] ||
-            (id = match_special(w, text + at, len - at, &bytes)) < 0) {
-            at++;
-            continue;
-        }
-        vlp_normalize_words(&options, text + start, at - start, put_word, &e);
-        put_id(&e, id);
-        start = at += bytes;
-    }
-    if (e.count < max) vlp_normalize_words(&options, text + start, len - start, put_word, &e);
+    options.final_sigma = segment->literal; /* Hugging Face lower-cases each code point by itself */
+    if (max > 0) vlp_normalize_words(&options, segment->text, segment->len, put_word, &e);
     return e.count;
 }
 
@@ -195,10 +161,7 @@ static vlp_status wordpiece_decode(const vlp_tokenizer *tokenizer, const int32_t
 
 const vlp_tokenizer_kind vlp_wordpiece_kind = {
     .name = "wordpiece",
-    .file = "vocab.txt",
-    .suffix = ".txt",
-    .open = vlp_wordpiece_open,
-    .free = wordpiece_free,
+    .free = vlp_tokenizer_free_base,
     .save = vlp_wordpiece_save,
     .encode = wordpiece_encode,
     .decode = wordpiece_decode,

@@ -232,7 +232,7 @@ done:
 }
 
 vlp_status vlp_wordpiece_trainer_finish(vlp_wordpiece_trainer *t, vlp_tokenizer **out) {
-    static const char *const default_names[5] = {0};
+    static const char *const default_names[VLP_SPECIAL_COUNT] = {0};
     *out = NULL;
     if (t->counts.size == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "no words to train a tokenizer on: every text was empty");

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     const char *data;      /* the index */
     const char *out;       /* run folder; created */
-    const char *tokenizer; /* folder or vocab.txt; NULL = trained on the index's captions */
+    const char *tokenizer; /* folder or file; NULL = trained on the index's captions */
     const char *init;      /* model folder to start from, or NULL */
     bool resume;           /* continue `out`; its recipe is used */
     int64_t vocab;         /* of a tokenizer trained here */

@@ -41,3 +41,16 @@ complains 'ids.txt:1: '
 echo 99999 >ids.txt
 run 2 tokenizer decode "$dir" ids.txt
 complains 'outside the vocabulary'
+
+# Other kinds: byte-level BPE from its two files and from a tokenizer.json.
+cases=$(dirname "$0")/../data/parity
+for case in tokenizer-roberta tokenizer-json-roberta; do
+    echo 'Hello world' >texts.txt
+    run 0 tokenizer encode "$cases/$case" texts.txt --json
+    matches '"tokens":\["<s>",.*"</s>"\]'
+    cp out ids.txt
+    run 0 tokenizer decode "$cases/$case" ids.txt
+    matches '^Hello world$'
+    run 0 info "$cases/$case"
+    matches 'tokenizer: byte_bpe, 1161 tokens; pad 1 unk 3 cls 0 sep 2 mask 1160'
+done

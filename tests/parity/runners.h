@@ -12,5 +12,6 @@ parity_runner parity_run_vit;
 parity_runner parity_run_bert;
 parity_runner parity_run_clip;
 parity_runner parity_run_blip;
+parity_runner parity_run_tokenizer;
 
 #endif
