@@ -1,72 +1,140 @@
 #include "core/product.h"
 
-#include "core/gemm.h"
-#include "core/memory.h"
+#include "core/product_backend.h"
+#include "core/product_sets.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The operand in vlp_real, rounded to bfloat16 if asked for; *made must be freed. */
-static const vlp_real *real_operand(const vlp_operand *x, int64_t rows, int64_t cols, bool bf16,
-                                    vlp_real **made) {
-    if (x->dtype == VLP_REAL && !bf16) return x->data;
-    if (x->transposed) {
-        int64_t swap = rows;
-        rows = cols;
-        cols = swap;
-    }
-    int64_t n = rows ? (rows - 1) * x->ld + cols : 0;
-    vlp_real *to = *made = vlp_alloc((size_t)n * sizeof *to + 1);
-    VLP_ASSERT(to, "no memory for an operand of a product");
-    for (int64_t i = 0; i < n; i++) {
-        float value;
-        if (x->dtype == VLP_BF16) {
-            vlp_kernels_get()->from_bf16(1, (const uint16_t *)x->data + i, &value);
-        } else {
-            uint16_t half;
-            float exact = (float)((const vlp_real *)x->data)[i];
-            vlp_kernels_get()->to_bf16(1, &exact, &half);
-            vlp_kernels_get()->from_bf16(1, &half, &value);
-        }
-        to[i] = value;
-    }
-    return to;
+static const struct {
+    const char *name, *title;
+    bool built_in;
+} backends[VLP_GEMM_COUNT] = {
+    [VLP_GEMM_AUTO] = {"auto", "", true},
+    [VLP_GEMM_OWN] = {"own", "own", true},
+    [VLP_GEMM_OPENBLAS] = {"openblas", "OpenBLAS", true},
+    [VLP_GEMM_ONEDNN] = {"onednn", "oneDNN", false},
+};
+
+const char *vlp_gemm_backend_name(vlp_gemm_backend backend) {
+    return (unsigned)backend < VLP_GEMM_COUNT ? backends[backend].name : "unknown";
 }
 
-static void store_row(const vlp_result *to, int64_t row, int64_t cols, const vlp_real *from) {
-    if (to->dtype == VLP_REAL) {
-        memcpy((vlp_real *)to->data + row * to->ld, from, (size_t)cols * sizeof *from);
-        return;
-    }
-    for (int64_t j = 0; j < cols; j++) {
-        float value = (float)from[j];
-        vlp_kernels_get()->to_bf16(1, &value, (uint16_t *)to->data + row * to->ld + j);
-    }
+bool vlp_gemm_backend_has(vlp_gemm_backend backend) {
+    return (unsigned)backend < VLP_GEMM_COUNT && backends[backend].built_in;
+}
+
+/* VLP_GEMM_COUNT for an unknown word */
+static vlp_gemm_backend wanted(void) {
+    const char *word = getenv("VLP_GEMM");
+    if (!word || !*word) return VLP_GEMM_AUTO;
+    int backend = 0;
+    while (backend < VLP_GEMM_COUNT && strcmp(word, backends[backend].name) != 0) backend++;
+    return (vlp_gemm_backend)backend;
+}
+
+vlp_gemm_backend vlp_gemm_backend_chosen(void) {
+    static _Atomic int kept = -1; /* the environment is read once */
+    if (kept < 0) kept = (int)(vlp_gemm_backend_has(wanted()) ? wanted() : VLP_GEMM_AUTO);
+    return (vlp_gemm_backend)kept;
+}
+
+vlp_status vlp_gemm_backend_check(void) {
+    if (wanted() == VLP_GEMM_COUNT)
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "VLP_GEMM=\"%s\" is unknown; use auto, own, openblas or onednn",
+                        getenv("VLP_GEMM"));
+    if (!vlp_gemm_backend_has(wanted()))
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                        "VLP_GEMM=%s: this build lacks %s; build it with libdnnl-dev installed",
+                        getenv("VLP_GEMM"), backends[wanted()].title);
+    return VLP_OK;
+}
+
+const vlp_product_set *vlp_product_set_of(vlp_isa isa, bool bf16, bool dots) {
+    static const vlp_product_set *(*const sets[VLP_ISA_COUNT])(bool) = {
+        [VLP_ISA_PLAIN] = vlp_product_set_plain,
+        [VLP_ISA_AVX2] = vlp_product_set_avx2,
+        [VLP_ISA_AVX512] = vlp_product_set_avx512,
+    };
+    if (isa > vlp_isa_best()) isa = vlp_isa_best();
+    const vlp_product_set *set = NULL;
+    if (bf16 && dots && isa == VLP_ISA_AVX512 && vlp_cpu()->avx512_bf16)
+        set = vlp_product_set_avx512_bf16();
+    for (int at = (int)isa; !set; at--) set = sets[at](bf16);
+    return set;
+}
+
+static bool has_dots(void) {
+    return vlp_cpu()->avx512_bf16 && vlp_product_set_avx512_bf16() != NULL &&
+           vlp_isa_chosen() == VLP_ISA_AVX512;
+}
+
+vlp_gemm_backend vlp_gemm_backend_for(const vlp_product *p) {
+    vlp_gemm_backend chosen = vlp_gemm_backend_chosen();
+    if (chosen != VLP_GEMM_AUTO) return chosen;
+    return p->bf16 && has_dots() ? VLP_GEMM_OWN : VLP_GEMM_OPENBLAS;
+}
+
+const char *vlp_gemm_backend_about(bool bf16, char *text, size_t size) {
+    const vlp_product large = {.m = 4096, .n = 1024, .k = 1024, .bf16 = bf16};
+    vlp_gemm_backend backend = vlp_gemm_backend_for(&large);
+    const vlp_product_set *set = vlp_product_set_of(vlp_isa_chosen(), bf16, true);
+    snprintf(text, size, "%s%s%s", backends[backend].title, backend == VLP_GEMM_OWN ? " " : "",
+             backend == VLP_GEMM_OWN ? set->name : "");
+    return text;
+}
+
+static void check_operand(const char *name, const vlp_operand *x, int64_t rows, int64_t cols) {
+    VLP_ASSERT(x->dtype == VLP_REAL || x->dtype == VLP_BF16, "operand %s of type %d", name,
+               (int)x->dtype);
+    VLP_ASSERT(x->ld >= (x->transposed ? rows : cols),
+               "operand %s [%lld,%lld]%s with rows %lld apart", name, (long long)rows,
+               (long long)cols, x->transposed ? " transposed" : "", (long long)x->ld);
+}
+
+static void check_result(const char *name, const vlp_result *x, int64_t cols) {
+    VLP_ASSERT(x->dtype == VLP_REAL || x->dtype == VLP_BF16, "result %s of type %d", name,
+               (int)x->dtype);
+    VLP_ASSERT(x->ld >= cols, "result %s of %lld columns with rows %lld apart", name,
+               (long long)cols, (long long)x->ld);
+}
+
+static void check(const vlp_product *p) {
+    VLP_ASSERT(p->m >= 0 && p->n >= 0 && p->k >= 0, "product of negative size");
+    check_operand("a", &p->a, p->m, p->k);
+    check_operand("b", &p->b, p->k, p->n);
+    check_result("c", &p->c, p->n);
+    if (p->pre.data) check_result("pre", &p->pre, p->n);
+    VLP_ASSERT((unsigned)p->act < VLP_ACT_COUNT, "activation %d", (int)p->act);
+    bool plain = p->c.dtype == VLP_REAL && p->act == VLP_ACT_NONE && !p->pre.data;
+    VLP_ASSERT(p->beta == 0 || (p->beta == 1 && plain),
+               "beta %g of a product that is rounded or activated", (double)p->beta);
+    VLP_ASSERT(!p->a.packed, "only b may be kept packed");
+}
+
+/* false where there is nothing to compute */
+static bool prepare(const vlp_product *p, vlp_product *ready) {
+    check(p);
+    *ready = *p;
+    if (p->alpha == 0) ready->alpha = 1;
+    return p->m > 0 && p->n > 0;
+}
+
+static void run(vlp_gemm_backend backend, const vlp_product_set *set, const vlp_product *p,
+                bool parallel) {
+    if (backend == VLP_GEMM_OPENBLAS)
+        vlp_product_openblas(p, parallel);
+    else
+        vlp_product_own(set, p, parallel);
 }
 
 static void multiply(const vlp_product *p, bool parallel) {
-    vlp_real *made[3] = {0};
-    const vlp_real *a = real_operand(&p->a, p->m, p->k, p->bf16, &made[0]);
-    const vlp_real *b = real_operand(&p->b, p->k, p->n, p->bf16, &made[1]);
-    bool direct = p->c.dtype == VLP_REAL;
-    bool kept = direct && p->pre.data;
-    int64_t ldc = kept ? p->pre.ld : direct ? p->c.ld : p->n;
-    vlp_real *c = kept ? p->pre.data : p->c.data;
-    if (!direct) {
-        c = made[2] = vlp_alloc((size_t)(p->m * p->n) * sizeof *c + 1);
-        VLP_ASSERT(c, "no memory for a product");
-    }
-    vlp_real alpha = p->alpha != 0 ? p->alpha : 1;
-    (parallel ? vlp_gemm : vlp_gemm_serial)(p->a.transposed, p->b.transposed, p->m, p->n, p->k,
-                                            alpha, a, p->a.ld, b, p->b.ld, p->beta, c, ldc);
-    for (int64_t i = 0; i < p->m && (p->bias || p->act != VLP_ACT_NONE || !direct); i++) {
-        vlp_real *row = c + i * ldc;
-        if (p->bias) vlp_kernels_get()->bias_act(1, p->n, p->bias, VLP_ACT_NONE, row, row);
-        if (p->pre.data && !kept) store_row(&p->pre, i, p->n, row);
-        vlp_real *y = kept ? (vlp_real *)p->c.data + i * p->c.ld : row;
-        if (p->act != VLP_ACT_NONE) vlp_kernels_get()->act(p->n, p->act, row, y);
-        if (!direct) store_row(&p->c, i, p->n, row);
-    }
-    for (int i = 0; i < 3; i++) vlp_free(made[i]);
+    vlp_product ready;
+    if (!prepare(p, &ready)) return;
+    run(vlp_gemm_backend_for(p), vlp_product_set_of(vlp_isa_chosen(), p->bf16, true), &ready,
+        parallel);
 }
 
 void vlp_multiply(const vlp_product *p) {
@@ -75,4 +143,16 @@ void vlp_multiply(const vlp_product *p) {
 
 void vlp_multiply_serial(const vlp_product *p) {
     multiply(p, false);
+}
+
+bool vlp_multiply_by(vlp_gemm_backend backend, vlp_isa isa, bool dots, const vlp_product *p,
+                     bool parallel) {
+    vlp_product ready;
+    const vlp_product_set *set = vlp_product_set_of(isa, p->bf16, dots);
+    if (backend == VLP_GEMM_AUTO || !vlp_gemm_backend_has(backend)) return false;
+    if (backend == VLP_GEMM_OWN &&
+        (isa > vlp_isa_best() || (dots && set != vlp_product_set_avx512_bf16())))
+        return false;
+    if (prepare(p, &ready)) run(backend, set, &ready, parallel);
+    return true;
 }
