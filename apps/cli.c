@@ -5,6 +5,7 @@
 #include "core/cpu.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/product_backend.h"
 #include "core/suggest.h"
 #include "core/threads.h"
 
@@ -189,6 +190,7 @@ static vlp_status apply_common(const cli_args *args) {
                 : cli_has(args, "--verbose") ? VLP_LOG_DEBUG
                                              : VLP_LOG_INFO);
     VLP_TRY(vlp_isa_check());
+    VLP_TRY(vlp_gemm_backend_check());
     VLP_TRY(cli_int(args, "--threads", 0, 0, VLP_THREADS_MAX, &threads));
     return vlp_threads_set((int)threads);
 }

@@ -1,6 +1,7 @@
 #include "apps/commands.h"
 #include "apps/doctor.h"
 
+#include "core/product_backend.h"
 #include "datasets/db.h"
 #include "text/unicode.h"
 #include "vision/image.h"
@@ -41,6 +42,11 @@ static void print_products(const doctor *d) {
     printf("products    %s, %s kernels, chosen by %s; %s\n", g->library, g->core, g->by,
            d->products_right ? "self-test passed" : "SELF-TEST FAILED");
     printf("            %.1f GFLOP/s at 1536 (registers: %.1f)\n", d->gflops, d->fma_gflops);
+    char fp32[64], bf16[64];
+    printf("            layers: fp32 by %s, bf16 by %s%s%s\n",
+           vlp_gemm_backend_about(false, fp32, sizeof fp32),
+           vlp_gemm_backend_about(true, bf16, sizeof bf16), getenv("VLP_GEMM") ? ", VLP_GEMM=" : "",
+           getenv("VLP_GEMM") ? getenv("VLP_GEMM") : "");
     if (d->alone[0])
         printf("            left alone the library takes %s: %.1f GFLOP/s\n", d->alone,
                d->alone_gflops);
@@ -73,6 +79,9 @@ static vlp_json *gemm_json(const doctor *d) {
         vlp_json_set_double(json, "library_gflops", d->alone_gflops);
     }
     vlp_json_set_double(json, "fma_gflops", d->fma_gflops);
+    char by[64];
+    vlp_json_set_string(json, "fp32_by", vlp_gemm_backend_about(false, by, sizeof by));
+    vlp_json_set_string(json, "bf16_by", vlp_gemm_backend_about(true, by, sizeof by));
     return json;
 }
 
@@ -141,6 +150,7 @@ const cli_command cmd_doctor = {
         "Takes a few seconds: products, registers and memory are measured, with the library's\n"
         "own choice of kernels beside the one in use. Lines with -> name a cure. Exit code 2: the\n"
         "kernels compute wrongly. VLP_ISA=plain|avx2|avx512 lowers our own kernels,\n"
+        "VLP_GEMM=own|openblas|onednn chooses who multiplies matrices in the layers,\n"
         "OPENBLAS_CORETYPE chooses OpenBLAS's, VLP_GEMM_CURE=off leaves its choice.",
     .examples = "  vlp doctor\n  vlp doctor --json\n",
     .flags = flags,

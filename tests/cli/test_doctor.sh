@@ -5,10 +5,19 @@
 run 0 doctor
 matches '^products    OpenBLAS .*self-test passed'
 matches 'left alone the library takes'
+matches '^            layers: fp32 by .*, bf16 by '
 matches '^libraries   libpng .*, libjpeg-turbo .*, sqlite .*, utf8proc .*, jansson '
 run 0 doctor --json
 matches '"gemm":{"library":"OpenBLAS'
 matches '"verdicts":\[{'
+
+export VLP_GEMM=own
+run 0 doctor
+matches '^            layers: fp32 by own .*, bf16 by own .*, VLP_GEMM=own'
+export VLP_GEMM=mkl
+run 2 doctor
+complains 'VLP_GEMM="mkl" is unknown; use auto, own, openblas or onednn'
+unset VLP_GEMM
 
 export VLP_ISA=plain
 run 0 doctor --threads 1
