@@ -11,6 +11,7 @@ static const cli_flag flags[] = {
     {"--batch", 'b', "N", "train, encode, gemm, load: pairs or images at a time"},
     {"--steps", 0, "N", "train: steps that count, after two that warm up (5)"},
     {"--precision", 0, "P", "train: auto, fp32 or bf16"},
+    {"--recompute", 0, NULL, "train: less memory, blocks are computed a second time"},
     {"--set", 0, "KEY=VALUE", "train, encode: changes one key of the recipe; repeatable"},
     {"--vocab", 0, "N", "train: tokens of the vocabulary (8000)"},
     {"--profile", 0, NULL, "train: where the time goes, by op"},
@@ -35,6 +36,7 @@ vlp_status bench_recipe(const cli_args *args, const char *size, vlp_recipe *out)
         const char *value = cli_text(args, keys[i][0], NULL);
         if (value) VLP_TRY(vlp_options_set(vlp_recipe_options, out, keys[i][1], value, keys[i][0]));
     }
+    if (cli_has(args, "--recompute")) out->recompute = true;
     if (out->steps == 0) out->steps = 1; /* how long a run is plays no part */
     return vlp_recipe_check(out);
 }

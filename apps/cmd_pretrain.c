@@ -22,6 +22,7 @@ static const cli_flag flags[] = {
     {"--batch", 'b', "N", "pairs a micro-batch"},
     {"--seed", 0, "N", "of everything random"},
     {"--precision", 0, "P", "auto, fp32 or bf16"},
+    {"--recompute", 0, NULL, "less memory: blocks are computed a second time"},
     {"--resume", 0, NULL, "continues RUN from its last checkpoint"},
     {"--plan", 0, NULL, "prints parameters, FLOPs and memory, and stops"},
     {"--json", 0, NULL, "the summary (or plan) as JSON on stdout"},
@@ -46,6 +47,7 @@ static vlp_status read_recipe(const cli_args *args, vlp_recipe *recipe) {
             VLP_TRY(vlp_options_set(vlp_recipe_options, recipe, shortcuts[i][1], value,
                                     shortcuts[i][0]));
     }
+    if (cli_has(args, "--recompute")) recipe->recompute = true;
     return VLP_OK;
 }
 

@@ -134,18 +134,33 @@ void vlp_stack_context(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *conte
         out[i] = vlp_dense_forward(tape, &stack->blocks[i].cross_kv, context, VLP_ACT_NONE);
 }
 
-/* A pass through one stack. */
+/* A pass through one stack, at one of its layers. */
 typedef struct {
     vlp_tape *tape;
+    const vlp_stack *stack;
     const vlp_block_config *c;
     const vlp_stack_input *in;
+    int64_t layer;
+    vlp_tensor *context; /* keys and values for this layer's cross-attention, or NULL */
 } pass;
 
+static pass pass_at(vlp_tape *tape, const vlp_stack *stack, const vlp_stack_input *in,
+                    int64_t layer) {
+    bool crosses = stack->config.context_width > 0 && in->context;
+    return (pass){.tape = tape,
+                  .stack = stack,
+                  .c = &stack->config,
+                  .in = in,
+                  .layer = layer,
+                  .context = crosses ? in->context[layer] : NULL};
+}
+
 /* One new token a sequence: its key and value join the cache, and it sees all that are there. */
-static vlp_tensor *cached_attention(const pass *p, vlp_tensor *qkv, int64_t layer) {
+static vlp_tensor *cached_attention(const pass *p, vlp_tensor *qkv) {
     const vlp_stack_cache *cache = p->in->cache;
     int64_t width = p->c->width, row = 2 * width;
-    vlp_real *kv = cache->kv[layer];
+    vlp_real *kv = cache->kv[p->layer];
+    qkv = vlp_to_real(p->tape, qkv);
     if (!qkv) return NULL;
     for (int64_t b = 0; !vlp_tape_planning(p->tape) && b < cache->batch; b++)
         memcpy(kv + (b * cache->length + cache->at) * row,
@@ -174,21 +189,19 @@ static vlp_tensor *full_attention(const pass *p, vlp_tensor *qkv) {
                                                         .dropout = p->c->attention_dropout});
 }
 
-static vlp_tensor *self_attention(const pass *p, const vlp_block *block, vlp_tensor *x,
-                                  int64_t layer) {
+static vlp_tensor *self_attention(const pass *p, const vlp_block *block, vlp_tensor *x) {
     vlp_tensor *qkv = vlp_dense_forward(p->tape, &block->qkv, x, VLP_ACT_NONE);
-    vlp_tensor *y = p->in->cache ? cached_attention(p, qkv, layer) : full_attention(p, qkv);
+    vlp_tensor *y = p->in->cache ? cached_attention(p, qkv) : full_attention(p, qkv);
     y = vlp_dense_forward(p->tape, &block->proj, y, VLP_ACT_NONE);
     return vlp_dropout(p->tape, y, p->c->dropout);
 }
 
-static vlp_tensor *cross_attention(const pass *p, const vlp_block *block, vlp_tensor *x,
-                                   vlp_tensor *kv) {
+static vlp_tensor *cross_attention(const pass *p, const vlp_block *block, vlp_tensor *x) {
     vlp_tensor *q = vlp_dense_forward(p->tape, &block->cross_q, x, VLP_ACT_NONE);
     vlp_tensor *y =
         vlp_attention(p->tape, &(vlp_attention_args){.q = q,
-                                                     .k = kv,
-                                                     .v = kv,
+                                                     .k = p->context,
+                                                     .v = p->context,
                                                      .v_offset = p->c->width,
                                                      .heads = p->c->heads,
                                                      .head_width = p->c->width / p->c->heads,
@@ -205,28 +218,17 @@ static vlp_tensor *mlp(const pass *p, const vlp_block *block, vlp_tensor *x) {
     return vlp_dropout(p->tape, y, p->c->dropout);
 }
 
-static void keep_hidden(const pass *p, int64_t i, vlp_tensor *x) {
-    if (p->in->hidden) p->in->hidden[i] = x;
-}
-
-static bool has_context(const pass *p) {
-    return p->c->context_width > 0 && p->in->context;
-}
-
-static vlp_tensor *post_norm(const pass *p, const vlp_stack *stack, vlp_tensor *x) {
-    size_t mark = vlp_tape_mark(p->tape);
-    for (int64_t i = 0; i < stack->depth; i++) {
-        const vlp_block *block = &stack->blocks[i];
-        keep_hidden(p, i, x);
-        x = vlp_norm_add(p->tape, &block->norm1, self_attention(p, block, x, i), x, NULL);
-        if (has_context(p))
-            x = vlp_norm_add(p->tape, &block->norm_cross,
-                             cross_attention(p, block, x, p->in->context[i]), x, NULL);
-        x = vlp_norm_add(p->tape, &block->norm2, mlp(p, block, x), x, NULL);
-        if (!p->in->hidden) x = vlp_tape_release(p->tape, mark, x);
-    }
-    keep_hidden(p, stack->depth, x);
+/* The last norm of a stack, if it has one there */
+static vlp_tensor *finished(const pass *p, vlp_tensor *x) {
     return p->in->final_norm ? vlp_norm_forward(p->tape, p->in->final_norm, x) : x;
+}
+
+static vlp_tensor *post_norm_block(const pass *p, vlp_tensor *x) {
+    const vlp_block *block = &p->stack->blocks[p->layer];
+    x = vlp_norm_add(p->tape, &block->norm1, self_attention(p, block, x), x, NULL);
+    if (p->context)
+        x = vlp_norm_add(p->tape, &block->norm_cross, cross_attention(p, block, x), x, NULL);
+    return vlp_norm_add(p->tape, &block->norm2, mlp(p, block, x), x, NULL);
 }
 
 /* The stream of a pre-norm stack and the branch that is still to be added to it: the next norm adds
@@ -242,46 +244,101 @@ static vlp_tensor *norm_stream(const pass *p, const vlp_norm *norm, stream *s) {
     return vlp_norm_branch(p->tape, norm, branch, s->x, &s->x);
 }
 
-/* The stack's last norm, which anybody may read */
-static vlp_tensor *norm_end(const pass *p, const vlp_norm *norm, stream *s) {
-    if (!s->branch) return vlp_norm_forward(p->tape, norm, s->x);
-    return vlp_norm_add(p->tape, norm, s->branch, s->x, &s->x);
+static void keep_hidden(const pass *p, int64_t i, vlp_tensor *x) {
+    if (p->in->hidden) p->in->hidden[i] = x;
 }
 
-static void pre_norm_block(const pass *p, const vlp_block *block, stream *s, int64_t i) {
+static void pre_norm_block(const pass *p, stream *s) {
+    const vlp_block *block = &p->stack->blocks[p->layer];
     vlp_tensor *n = norm_stream(p, &block->norm1, s);
-    keep_hidden(p, i, s->x);
-    s->branch = vlp_drop_path(p->tape, self_attention(p, block, n, i), block->drop_path);
-    if (has_context(p)) {
+    keep_hidden(p, p->layer, s->x);
+    s->branch = vlp_drop_path(p->tape, self_attention(p, block, n), block->drop_path);
+    if (p->context) {
         n = norm_stream(p, &block->norm_cross, s);
-        s->branch = vlp_drop_path(p->tape, cross_attention(p, block, n, p->in->context[i]),
-                                  block->drop_path);
+        s->branch = vlp_drop_path(p->tape, cross_attention(p, block, n), block->drop_path);
     }
     n = norm_stream(p, &block->norm2, s);
     s->branch = vlp_drop_path(p->tape, mlp(p, block, n), block->drop_path);
 }
 
-static vlp_tensor *pre_norm(const pass *p, const vlp_stack *stack, vlp_tensor *x) {
+/* One block by itself: from the stream before it to the stream after it */
+static vlp_tensor *lone_block(const pass *p, vlp_tensor *x) {
+    if (!p->c->pre_norm) return post_norm_block(p, x);
     stream s = {.x = x};
-    size_t mark = vlp_tape_mark(p->tape);
+    pre_norm_block(p, &s);
+    return vlp_add(p->tape, s.branch, s.x);
+}
+
+typedef struct {
+    const vlp_stack *stack;
+    vlp_stack_input in;
+    int64_t layer;
+} block_call;
+
+static vlp_tensor *run_block(vlp_tape *tape, vlp_tensor *const *in, const void *ctx) {
+    const block_call *call = ctx;
+    pass p = {tape, call->stack, &call->stack->config, &call->in, call->layer, in[1]};
+    return lone_block(&p, in[0]);
+}
+
+/* Blocks one by one, of which only the streams between them are kept. */
+static vlp_tensor *recomputed(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *x,
+                              const vlp_stack_input *in) {
+    block_call call = {.stack = stack, .in = *in};
+    for (call.layer = 0; call.layer < stack->depth && x; call.layer++) {
+        vlp_tensor *inputs[] = {x, pass_at(tape, stack, in, call.layer).context};
+        x = vlp_tape_recompute(tape, run_block, inputs, 2, &call, sizeof call);
+    }
+    pass end = {.tape = tape, .in = in};
+    return finished(&end, x);
+}
+
+/* Nothing is kept for a backward pass: each block's memory serves the next. */
+static vlp_tensor *inferred(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *x,
+                            const vlp_stack_input *in) {
+    size_t mark = vlp_tape_mark(tape);
     for (int64_t i = 0; i < stack->depth; i++) {
-        pre_norm_block(p, &stack->blocks[i], &s, i);
-        if (vlp_tape_grad(p->tape) || p->in->hidden) continue;
-        s.x = vlp_tape_release(p->tape, mark, vlp_add(p->tape, s.branch, s.x));
-        s.branch = NULL;
+        pass p = pass_at(tape, stack, in, i);
+        x = vlp_tape_release(tape, mark, lone_block(&p, x));
     }
-    if (p->in->final_norm) {
-        vlp_tensor *y = norm_end(p, p->in->final_norm, &s);
-        keep_hidden(p, stack->depth, s.x);
-        return y;
+    pass end = {.tape = tape, .in = in};
+    return finished(&end, x);
+}
+
+static vlp_tensor *post_norm(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *x,
+                             const vlp_stack_input *in) {
+    pass p = {.tape = tape, .in = in};
+    for (int64_t i = 0; i < stack->depth; i++) {
+        p = pass_at(tape, stack, in, i);
+        keep_hidden(&p, i, x);
+        x = post_norm_block(&p, x);
     }
-    if (s.branch) s.x = vlp_add(p->tape, s.branch, s.x);
-    keep_hidden(p, stack->depth, s.x);
-    return s.x;
+    keep_hidden(&p, stack->depth, x);
+    return finished(&p, x);
+}
+
+static vlp_tensor *pre_norm(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *x,
+                            const vlp_stack_input *in) {
+    stream s = {.x = x};
+    pass p = {.tape = tape, .in = in};
+    for (int64_t i = 0; i < stack->depth; i++) {
+        p = pass_at(tape, stack, in, i);
+        pre_norm_block(&p, &s);
+    }
+    vlp_tensor *y;
+    if (in->final_norm && s.branch) {
+        y = vlp_norm_add(tape, in->final_norm, s.branch, s.x, &s.x);
+    } else {
+        if (s.branch) s.x = vlp_add(tape, s.branch, s.x);
+        y = finished(&p, s.x);
+    }
+    keep_hidden(&p, stack->depth, s.x);
+    return y;
 }
 
 vlp_tensor *vlp_stack_forward(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *x,
                               const vlp_stack_input *input) {
-    pass p = {tape, &stack->config, input};
-    return stack->config.pre_norm ? pre_norm(&p, stack, x) : post_norm(&p, stack, x);
+    if (!input->hidden && !vlp_tape_grad(tape)) return inferred(tape, stack, x, input);
+    if (!input->hidden && vlp_tape_recomputes(tape)) return recomputed(tape, stack, x, input);
+    return (stack->config.pre_norm ? pre_norm : post_norm)(tape, stack, x, input);
 }

@@ -174,7 +174,8 @@ static size_t workspace(const vlp_node *node) {
 const vlp_op vlp_op_attention = {.name = "attention",
                                  .forward = forward,
                                  .backward = vlp_attention_backward,
-                                 .workspace = workspace};
+                                 .workspace = workspace,
+                                 .random = true};
 
 static void set_tiles(vlp_attention_attr *attr) {
     attr->tile_ld = attr->keys / LD_ALIGN * LD_ALIGN + LD_ALIGN;

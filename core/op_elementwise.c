@@ -290,7 +290,7 @@ static void dropout_backward(vlp_node *node) {
 }
 
 const vlp_op vlp_op_dropout = {
-    .name = "dropout", .forward = dropout_forward, .backward = dropout_backward};
+    .name = "dropout", .forward = dropout_forward, .backward = dropout_backward, .random = true};
 
 static vlp_tensor *drop_op(vlp_tape *tape, const vlp_op *op, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -353,8 +353,10 @@ static void drop_path_backward(vlp_node *node) {
     if (dx) path_run(node, node->out[0]->grad, dx, fresh);
 }
 
-const vlp_op vlp_op_drop_path = {
-    .name = "drop_path", .forward = drop_path_forward, .backward = drop_path_backward};
+const vlp_op vlp_op_drop_path = {.name = "drop_path",
+                                 .forward = drop_path_forward,
+                                 .backward = drop_path_backward,
+                                 .random = true};
 
 vlp_tensor *vlp_drop_path(vlp_tape *tape, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -21,16 +21,19 @@ struct vlp_tape {
     vlp_arena work;  /* one scratch block, reused by every op */
     vlp_node **nodes;
     int64_t n_nodes, max_nodes;
-    int64_t op_number;
+    int64_t random_number; /* of the next random op */
     pool_block *pool;
     uint64_t seed, step;
     size_t work_peak;
     double flops;
     vlp_op_profile *profile; /* NULL = off */
-    bool planning, grad, training, bf16;
+    bool planning, grad, training, bf16, recompute;
     vlp_status status;
     char message[512];
 };
+
+/* Marks the node of a stretch; the tape itself does its backward. */
+static const vlp_op stretch_op = {.name = "recompute", .takes_bf16 = ~0u};
 
 enum { GRAPH_BYTES = 64 << 20, MAX_NODES = 1 << 16 };
 
@@ -93,7 +96,7 @@ void vlp_tape_begin(vlp_tape *tape, uint64_t seed, uint64_t step) {
     vlp_arena_reset(&tape->graph, 0);
     vlp_arena_reset(&tape->data, 0);
     tape->n_nodes = 0;
-    tape->op_number = 0;
+    tape->random_number = 0;
     tape->pool = NULL;
     tape->flops = 0;
     tape->seed = seed;
@@ -204,6 +207,14 @@ vlp_tensor *vlp_tape_release(vlp_tape *tape, size_t mark, vlp_tensor *keep) {
     return keep;
 }
 
+/* Counts random ops alone: the same model draws the same numbers whether it runs in bfloat16, for
+ * inference only, or a second time. */
+static uint64_t random_seed(vlp_tape *tape) {
+    uint64_t number = (uint64_t)tape->random_number++;
+    vlp_rng key = vlp_rng_at(tape->seed, VLP_RNG_DROPOUT, tape->step, number);
+    return vlp_rng_u64(&key);
+}
+
 vlp_node *vlp_tape_node(vlp_tape *tape, const vlp_op *op, vlp_tensor *const *inputs, int n_inputs,
                         int required, const void *attr, size_t attr_bytes) {
     VLP_ASSERT(n_inputs <= VLP_NODE_INPUTS, "op %s has %d inputs", op->name, n_inputs);
@@ -219,8 +230,7 @@ vlp_node *vlp_tape_node(vlp_tape *tape, const vlp_op *op, vlp_tensor *const *inp
         node->in[i] = op->takes_bf16 >> i & 1 ? inputs[i] : vlp_to_real(tape, inputs[i]);
         if (inputs[i] && inputs[i]->needs_grad && tape->grad) node->recorded = true;
     }
-    vlp_rng key = vlp_rng_at(tape->seed, VLP_RNG_DROPOUT, tape->step, (uint64_t)tape->op_number++);
-    node->seed = vlp_rng_u64(&key);
+    if (op->random) node->seed = random_seed(tape);
     if (attr_bytes) {
         node->attr = take(tape, &tape->graph, attr_bytes);
         if (node->attr) memcpy(node->attr, attr, attr_bytes);
@@ -274,14 +284,16 @@ static void run_forward(vlp_tape *tape, vlp_node *node) {
     row->calls++;
 }
 
+static void record(vlp_tape *tape, vlp_node *node) {
+    VLP_ASSERT(tape->n_nodes < tape->max_nodes, "more than %d ops in a step", MAX_NODES);
+    tape->nodes[tape->n_nodes++] = node;
+}
+
 vlp_tensor *vlp_tape_run(vlp_tape *tape, vlp_node *node) {
     if (tape->status != VLP_OK || !prepare_work(tape, node)) return NULL;
     if (!tape->planning) run_forward(tape, node);
     tape->flops += node->flops;
-    if (node->recorded) {
-        VLP_ASSERT(tape->n_nodes < tape->max_nodes, "more than %d ops in a step", MAX_NODES);
-        tape->nodes[tape->n_nodes++] = node;
-    }
+    if (node->recorded) record(tape, node);
     return node->out[0];
 }
 
@@ -342,11 +354,17 @@ static void time_backward(vlp_tape *tape, vlp_node *node) {
     row->flops += backward_flops(node);
 }
 
+static void stretch_backward(vlp_tape *tape, vlp_node *node);
+
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
     for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
     if (!reached) return;
     for (int i = 0; i < node->n_in; i++) need_grad(tape, node->in[i]);
+    if (node->op == &stretch_op) {
+        stretch_backward(tape, node);
+        return;
+    }
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
     if (!tape->planning) time_backward(tape, node);
     tape->flops += backward_flops(node);
@@ -355,6 +373,84 @@ static void node_backward(vlp_tape *tape, vlp_node *node) {
         if (out->grad) pool_give(tape, out->grad, grad_bytes(out));
         out->grad = NULL;
     }
+}
+
+/* A stretch that is computed again ------------------------------------------------------------- */
+
+typedef struct {
+    vlp_tape_body body;
+    int64_t random_number; /* of its first random op */
+    max_align_t ctx[];
+} stretch;
+
+static vlp_tensor *run_stretch(vlp_tape *tape, const vlp_node *node) {
+    const stretch *s = node->attr;
+    return s->body(tape, node->in, s->ctx);
+}
+
+vlp_tensor *vlp_tape_recompute(vlp_tape *tape, vlp_tape_body body, vlp_tensor *const *in, int n_in,
+                               const void *ctx, size_t ctx_bytes) {
+    if (tape->status != VLP_OK) return NULL;
+    if (!tape->grad) return body(tape, in, ctx);
+    vlp_node *node = vlp_tape_node(tape, &stretch_op, in, n_in, 0, NULL, 0);
+    stretch *s = node ? take(tape, &tape->graph, sizeof *s + ctx_bytes) : NULL;
+    if (!s) return NULL;
+    *s = (stretch){.body = body, .random_number = tape->random_number};
+    memcpy(s->ctx, ctx, ctx_bytes);
+    node->attr = s;
+    size_t mark = vlp_tape_mark(tape);
+    tape->grad = false;
+    vlp_tensor *y = vlp_tape_release(tape, mark, run_stretch(tape, node));
+    tape->grad = true;
+    if (!y) return NULL;
+    y->needs_grad = true;
+    node->out[node->n_out++] = y;
+    record(tape, node);
+    return y;
+}
+
+void vlp_tape_set_recompute(vlp_tape *tape, bool recompute) {
+    tape->recompute = recompute;
+}
+
+bool vlp_tape_recomputes(const vlp_tape *tape) {
+    return tape->recompute;
+}
+
+/* Gradient buffers above the mark are about to be forgotten. */
+static void pool_drop_above(vlp_tape *tape, size_t mark) {
+    const uint8_t *limit = tape->data.base + mark;
+    pool_block **link = &tape->pool;
+    while (*link) {
+        if ((const uint8_t *)(*link)->data >= limit)
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+}
+
+/* Forward again, now recorded, and backward through that; then its memory is given back. The
+ * gradients of the stretch's inputs are older than the mark and stay. */
+static void stretch_backward(vlp_tape *tape, vlp_node *node) {
+    const stretch *s = node->attr;
+    vlp_tensor *out = node->out[0];
+    int64_t first = tape->n_nodes, random_number = tape->random_number;
+    double flops = tape->flops;
+    size_t mark = vlp_tape_mark(tape);
+    tape->random_number = s->random_number;
+    vlp_tensor *y = run_stretch(tape, node);
+    tape->random_number = random_number;
+    tape->flops = flops;
+    if (!y) return;
+    y->grad = out->grad;
+    out->grad = NULL;
+    for (int64_t i = tape->n_nodes - 1; i >= first && tape->status == VLP_OK; i--)
+        node_backward(tape, tape->nodes[i]);
+    tape->n_nodes = first;
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] && node->in[i]->grad_fresh && !tape->planning) vlp_grad_add(node->in[i]);
+    pool_drop_above(tape, mark);
+    vlp_arena_reset(&tape->data, mark);
 }
 
 void vlp_tape_seed(vlp_tape *tape, vlp_tensor *output, const vlp_real *grad) {

@@ -37,6 +37,7 @@ typedef struct {
     void (*backward)(vlp_node *node);
     size_t (*workspace)(const vlp_node *node);
     unsigned takes_bf16;
+    bool random; /* it draws from node->seed */
 } vlp_op;
 
 struct vlp_node {
@@ -109,6 +110,17 @@ void *vlp_tape_alloc(vlp_tape *tape, size_t bytes);
  * if it is one of them. With gradients on, both do nothing. */
 size_t vlp_tape_mark(const vlp_tape *tape);
 vlp_tensor *vlp_tape_release(vlp_tape *tape, size_t mark, vlp_tensor *keep);
+
+/* Runs y = body(tape, in, ctx), keeps y alone, and computes the inside again when backward comes to
+ * it (Chen et al., 2016: memory of one stretch at a time for one more forward pass). Activations
+ * that get gradients must come in through in[] (up to VLP_NODE_INPUTS, entries may be NULL), never
+ * through ctx, which is copied. Random ops draw the same numbers again. */
+typedef vlp_tensor *(*vlp_tape_body)(vlp_tape *tape, vlp_tensor *const *in, const void *ctx);
+vlp_tensor *vlp_tape_recompute(vlp_tape *tape, vlp_tape_body body, vlp_tensor *const *in, int n_in,
+                               const void *ctx, size_t ctx_bytes);
+/* Whether stacks of layers do so, block by block (off by default). */
+void vlp_tape_set_recompute(vlp_tape *tape, bool recompute);
+bool vlp_tape_recomputes(const vlp_tape *tape);
 
 /* For ops ------------------------------------------------------------------------------------- */
 

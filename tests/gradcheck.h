@@ -33,7 +33,7 @@ typedef struct gradcheck_case {
  * stderr where it exceeds limit. */
 double gradcheck_run(const gradcheck_case *c, double limit);
 
-/* Ops that round: the difference quotient of a staircase is not its slope. test_core_precision
+/* Ops that round: the difference quotient of a staircase is not its slope. test_core_stack
  * checks them. */
 static inline bool gradcheck_exempt(const char *op) {
     return strcmp(op, "to_real") == 0;

@@ -133,7 +133,7 @@ static vlp_status assemble(bench *b, const vlp_recipe *recipe, int64_t vocab,
     vlp_optimizer_options options = vlp_step_optimizer(recipe);
     VLP_TRY(vlp_optimizer_new(&b->optimizer, b->model->params, &options));
     VLP_TRY(vlp_tape_new(&b->tape));
-    vlp_tape_set_precision(b->tape, vlp_step_precision(recipe));
+    vlp_step_prepare(b->tape, recipe);
     vlp_step step = {b->tape, b->model, &b->objectives};
     VLP_TRY(vlp_step_rehearse(&step, recipe->batch, recipe->text_length, &out->flops_a_step));
     out->flops_a_step *= (double)recipe->accumulate;

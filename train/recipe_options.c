@@ -89,6 +89,7 @@ static const vlp_option rows[] = {
     INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),
     CHOICE("precision", precision, "auto", precisions,
            "of activations and products; auto: bf16 where the processor multiplies it"),
+    BOOL("recompute", recompute, "false", "keep less memory by computing blocks a second time"),
 };
 
 const vlp_options vlp_recipe_options = {rows, VLP_COUNT(rows)};

@@ -15,6 +15,11 @@ const char *vlp_step_precision_name(const vlp_recipe *recipe) {
     return vlp_step_precision(recipe) == VLP_BF16 ? "bf16" : "fp32";
 }
 
+void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe) {
+    vlp_tape_set_precision(tape, vlp_step_precision(recipe));
+    vlp_tape_set_recompute(tape, recipe->recompute);
+}
+
 vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops) {
     enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
     vlp_pairs pairs = {.batch = batch, .tokens = {.batch = batch, .length = length}};

@@ -23,6 +23,9 @@ vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tens
 vlp_dtype vlp_step_precision(const vlp_recipe *recipe);
 const char *vlp_step_precision_name(const vlp_recipe *recipe); /* "fp32" or "bf16" */
 
+/* Sets the tape's precision and recomputation, before the rehearsal. */
+void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe);
+
 /* Rehearses a step of `batch` pairs with captions of `length` tokens, puts the tape into training
  * mode and reserves its memory. *flops = of forward and backward. */
 vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops);

@@ -229,7 +229,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(build_model(t));
     VLP_TRY(build_optimizer(t));
     VLP_TRY(vlp_tape_new(&t->tape));
-    vlp_tape_set_precision(t->tape, vlp_step_precision(&t->recipe));
+    vlp_step_prepare(t->tape, &t->recipe);
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
     VLP_TRY(build_loader(t));

@@ -1,4 +1,4 @@
-/* A Transformer with bfloat16 activations against the same one in float. */
+/* A Transformer in other ways of running it: in bfloat16, and with blocks computed again. */
 #include "core/memory.h"
 #include "core/nn.h"
 #include "core/rng.h"
@@ -15,6 +15,13 @@
 enum { BATCH = 3, LENGTH = 9, WIDTH = 48, CONTEXT = 5, DEPTH = 3 };
 
 typedef struct {
+    bool pre_norm, cross;
+    double drop;
+    vlp_dtype precision;
+    bool recompute;
+} variant;
+
+typedef struct {
     vlp_params *params;
     vlp_stack stack;
     vlp_norm final_norm;
@@ -22,6 +29,7 @@ typedef struct {
     vlp_real x[BATCH * LENGTH * WIDTH], context[BATCH * CONTEXT * WIDTH], cotangent[BATCH * LENGTH];
     vlp_real y[BATCH * LENGTH];
     vlp_real *grads;
+    size_t step_bytes;
 } network;
 
 static void fill_normal(uint64_t stream, int64_t n, vlp_real *x) {
@@ -29,14 +37,17 @@ static void fill_normal(uint64_t stream, int64_t n, vlp_real *x) {
     for (int64_t i = 0; i < n; i++) x[i] = (vlp_real)vlp_rng_normal(&rng);
 }
 
-static void open_network(network *n, bool pre_norm, bool cross) {
+static void open_network(network *n, variant v) {
     memset(n, 0, sizeof *n);
     vlp_block_config config = {.width = WIDTH,
                                .heads = 3,
                                .mlp_width = 4 * WIDTH,
-                               .context_width = cross ? WIDTH : 0,
+                               .context_width = v.cross ? WIDTH : 0,
                                .act = VLP_ACT_GELU,
-                               .pre_norm = pre_norm,
+                               .pre_norm = v.pre_norm,
+                               .dropout = v.drop,
+                               .attention_dropout = v.drop,
+                               .drop_path = v.drop,
                                .eps = 1e-6};
     assert_int_equal(vlp_params_new(&n->params), VLP_OK);
     assert_int_equal(vlp_stack_declare(&n->stack, n->params, &config, DEPTH), VLP_OK);
@@ -69,17 +80,29 @@ static vlp_tensor *build(network *n, vlp_tape *tape, bool cross) {
     return vlp_dense_readout(tape, &n->head, x);
 }
 
-static void run(network *n, vlp_dtype precision, bool cross) {
-    vlp_tape *tape;
-    assert_int_equal(vlp_tape_new(&tape), VLP_OK);
-    vlp_tape_set_precision(tape, precision);
-    assert_int_equal(vlp_tape_open(tape, 16 << 20), VLP_OK);
-    vlp_params_zero_grads(n->params);
+static vlp_tensor *pass_through(network *n, vlp_tape *tape, bool cross) {
+    vlp_tape_set_training(tape, true);
     vlp_tensor *y = build(n, tape, cross);
     assert_int_equal(vlp_tape_status(tape), VLP_OK);
-    memcpy(n->y, vlp_real_data(y), sizeof n->y);
-    vlp_tensor *loss = vlp_dot_constant(tape, y, n->cotangent);
-    assert_int_equal(vlp_tape_backward(tape, loss), VLP_OK);
+    assert_int_equal(vlp_tape_backward(tape, vlp_dot_constant(tape, y, n->cotangent)), VLP_OK);
+    return y;
+}
+
+static void run(network *n, variant v) {
+    vlp_tape *tape;
+    assert_int_equal(vlp_tape_new(&tape), VLP_OK);
+    vlp_tape_set_precision(tape, v.precision);
+    vlp_tape_set_recompute(tape, v.recompute);
+    assert_int_equal(vlp_tape_plan(tape), VLP_OK);
+    pass_through(n, tape, v.cross);
+    n->step_bytes = vlp_tape_bytes(tape);
+    assert_int_equal(vlp_tape_open(tape, 0), VLP_OK);
+    for (int step = 0; step < 2; step++) {
+        vlp_params_zero_grads(n->params);
+        vlp_tape_begin(tape, 1, 5);
+        vlp_tensor *y = pass_through(n, tape, v.cross);
+        memcpy(n->y, vlp_real_data(y), sizeof n->y);
+    }
     memcpy(n->grads, n->params->grads, (size_t)n->params->total * sizeof *n->grads);
     vlp_tape_free(tape);
 }
@@ -93,35 +116,72 @@ static double distance(int64_t n, const vlp_real *a, const vlp_real *b) {
     return sqrt(square / (size + 1e-30));
 }
 
-static void compare(bool pre_norm, bool cross) {
-    network *exact = malloc(sizeof *exact), *rounded = malloc(sizeof *rounded);
-    open_network(exact, pre_norm, cross);
-    open_network(rounded, pre_norm, cross);
-    run(exact, VLP_REAL, cross);
-    run(rounded, VLP_BF16, cross);
-    double y = distance(BATCH * LENGTH, rounded->y, exact->y);
+/* Largest relative distance of a gradient, and *y of the output */
+static double compare(variant a, variant b, double *y, double *memory) {
+    network *one = malloc(sizeof *one), *other = malloc(sizeof *other);
+    open_network(one, a);
+    open_network(other, b);
+    run(one, a);
+    run(other, b);
+    *y = distance(BATCH * LENGTH, other->y, one->y);
+    *memory = (double)other->step_bytes / (double)one->step_bytes;
+    double most = 0;
+    for (int i = 0; i < one->params->count; i++) {
+        const vlp_param *p = one->params->items[i];
+        most = fmax(most, distance(vlp_numel(&p->tensor), other->grads + p->offset,
+                                   one->grads + p->offset));
+    }
+    close_network(one);
+    close_network(other);
+    free(one);
+    free(other);
+    return most;
+}
+
+static void check_bf16(variant v) {
+    variant narrow = v;
+    double y, memory;
+    narrow.precision = VLP_BF16;
+    assert_true(compare(v, narrow, &y, &memory) < 4e-2);
     assert_true(y > 0); /* bfloat16 was at work */
     assert_true(y < 1e-2);
-    for (int i = 0; i < exact->params->count; i++) {
-        const vlp_param *p = exact->params->items[i];
-        double apart =
-            distance(vlp_numel(&p->tensor), rounded->grads + p->offset, exact->grads + p->offset);
-        if (apart > 4e-2) fail_msg("gradient of %s is %g apart", p->name, apart);
-    }
-    close_network(exact);
-    close_network(rounded);
-    free(exact);
-    free(rounded);
 }
 
-static void test_core_precision__pre_norm_bf16_is_near_float(void **state) {
+static void test_core_stack__pre_norm_bf16_is_near_float(void **state) {
     (void)state;
-    compare(true, false);
+    check_bf16((variant){.pre_norm = true});
 }
 
-static void test_core_precision__post_norm_with_cross_bf16_is_near_float(void **state) {
+static void test_core_stack__post_norm_with_cross_bf16_is_near_float(void **state) {
     (void)state;
-    compare(false, true);
+    check_bf16((variant){.cross = true});
+}
+
+static void test_core_stack__bf16_drops_the_same_elements(void **state) {
+    (void)state;
+    check_bf16((variant){.pre_norm = true, .drop = 0.2});
+}
+
+static void check_recompute(variant v) {
+    variant again = v;
+    double y, memory;
+    again.recompute = true;
+    assert_true(compare(v, again, &y, &memory) < 1e-6);
+    assert_true(y < 1e-6);
+    assert_true(memory < 0.7);
+}
+
+static void test_core_stack__recomputed_blocks_give_the_same_gradients(void **state) {
+    (void)state;
+    check_recompute((variant){.pre_norm = true});
+    check_recompute((variant){.cross = true});
+    check_recompute((variant){.pre_norm = true, .cross = true, .precision = VLP_BF16});
+}
+
+static void test_core_stack__recomputed_blocks_drop_the_same_elements(void **state) {
+    (void)state;
+    check_recompute((variant){.pre_norm = true, .drop = 0.3});
+    check_recompute((variant){.cross = true, .drop = 0.3});
 }
 
 static vlp_tape *small_tape(vlp_dtype precision) {
@@ -132,7 +192,7 @@ static vlp_tape *small_tape(vlp_dtype precision) {
     return tape;
 }
 
-static void test_core_precision__to_real_widens_and_passes_gradients(void **state) {
+static void test_core_stack__to_real_widens_and_passes_gradients(void **state) {
     (void)state;
     static const uint16_t halves[] = {0x3f80, 0xc000, 0x0000, 0x7f80, 0x3eab};
     static const vlp_real wide[] = {1, -2, 0, INFINITY, VLP_R(0.333984375)};
@@ -149,7 +209,7 @@ static void test_core_precision__to_real_widens_and_passes_gradients(void **stat
     vlp_tape_free(tape);
 }
 
-static void test_core_precision__only_products_with_parameters_are_bf16(void **state) {
+static void test_core_stack__only_products_with_parameters_are_bf16(void **state) {
     (void)state;
     static vlp_real values[4] = {1, 2, 3, 4};
     vlp_tensor weight = {.ndim = 2, .shape = {2, 2}, .data = values, .parameter = true};
@@ -167,10 +227,13 @@ static void test_core_precision__only_products_with_parameters_are_bf16(void **s
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_core_precision__pre_norm_bf16_is_near_float),
-        cmocka_unit_test(test_core_precision__post_norm_with_cross_bf16_is_near_float),
-        cmocka_unit_test(test_core_precision__to_real_widens_and_passes_gradients),
-        cmocka_unit_test(test_core_precision__only_products_with_parameters_are_bf16),
+        cmocka_unit_test(test_core_stack__pre_norm_bf16_is_near_float),
+        cmocka_unit_test(test_core_stack__post_norm_with_cross_bf16_is_near_float),
+        cmocka_unit_test(test_core_stack__bf16_drops_the_same_elements),
+        cmocka_unit_test(test_core_stack__recomputed_blocks_give_the_same_gradients),
+        cmocka_unit_test(test_core_stack__recomputed_blocks_drop_the_same_elements),
+        cmocka_unit_test(test_core_stack__to_real_widens_and_passes_gradients),
+        cmocka_unit_test(test_core_stack__only_products_with_parameters_are_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
