@@ -2,8 +2,8 @@
 
 #include "apps/files.h"
 #include "apps/report.h"
+#include "core/checkpoint.h"
 #include "core/file.h"
-#include "core/safetensors.h"
 #include "core/suggest.h"
 #include "text/tokenizer.h"
 #include "train/recipe.h"
@@ -61,7 +61,7 @@ static vlp_json *weights_json(const vlp_safetensors *file, bool tensors) {
 
 static vlp_status add_weights(vlp_json *info, const char *path, bool tensors) {
     vlp_safetensors *file;
-    VLP_TRY(vlp_safetensors_open(&file, path));
+    VLP_TRY(vlp_checkpoint_open(&file, path));
     vlp_json_set(info, "weights", weights_json(file, tensors));
     vlp_safetensors_close(file);
     return VLP_OK;
@@ -150,9 +150,13 @@ typedef struct {
 } part;
 
 static const part parts[] = {
-    {"config.json", add_model},       {"preprocessor_config.json", add_preprocessing},
-    {"recipe.json", add_recipe},      {"state.json", add_checkpoint},
-    {"metrics.jsonl", add_last_step}, {"summary.json", add_summary},
+    {"config.json", add_model},
+    {"open_clip_config.json", add_model},
+    {"preprocessor_config.json", add_preprocessing},
+    {"recipe.json", add_recipe},
+    {"state.json", add_checkpoint},
+    {"metrics.jsonl", add_last_step},
+    {"summary.json", add_summary},
 };
 
 /* Returns whether the file was there. */
@@ -168,9 +172,11 @@ static bool add_part(vlp_json *info, vlp_json *problems, const char *folder, par
 static vlp_status collect_folder(vlp_json *info, const char *folder, bool tensors) {
     vlp_json *problems = vlp_json_new_array();
     vlp_json_set(info, "problems", problems);
-    bool weights =
-        add_part(info, problems, folder,
-                 (part){"model.safetensors", tensors ? add_all_weights : add_model_weights});
+    vlp_buf path = {0};
+    bool weights = vlp_checkpoint_path(folder, &path) == VLP_OK &&
+                   add_part(info, problems, "",
+                            (part){path.data, tensors ? add_all_weights : add_model_weights});
+    vlp_buf_free(&path);
     int found = weights;
     for (size_t i = 0; i < VLP_COUNT(parts); i++)
         found += add_part(info, problems, folder, parts[i]);
@@ -200,9 +206,18 @@ static vlp_status collect_index(vlp_json *info, const char *path) {
     return VLP_OK;
 }
 
-static vlp_status collect_json(vlp_json *info, const char *path) {
+static vlp_status collect_weights(vlp_json *info, const char *path, bool tensors) {
+    vlp_json_set_string(info, "kind", "weights");
+    return add_weights(info, path, tensors);
+}
+
+static vlp_status collect_json(vlp_json *info, const char *path, bool tensors) {
     vlp_json *json;
     VLP_TRY(vlp_json_load(&json, path));
+    if (vlp_json_key(json, "weight_map")) {
+        vlp_json_free(json);
+        return collect_weights(info, path, tensors);
+    }
     bool config = vlp_json_key(json, "model_type") || vlp_json_key(json, "architectures");
     if (config)
         vlp_json_set(info, "model", json);
@@ -219,13 +234,12 @@ static bool ends_with(const char *text, const char *end) {
 
 static vlp_status collect_file(vlp_json *info, const char *path, bool tensors) {
     if (cli_is_index(path)) return collect_index(info, path);
-    if (ends_with(path, ".json")) return collect_json(info, path);
+    if (ends_with(path, ".json")) return collect_json(info, path, tensors);
     if (ends_with(path, ".txt")) {
         vlp_json_set_string(info, "kind", "tokenizer");
         return add_tokenizer(info, path);
     }
-    vlp_json_set_string(info, "kind", "weights");
-    return add_weights(info, path, tensors);
+    return collect_weights(info, path, tensors);
 }
 
 static vlp_status collect_name(vlp_json *info, const char *name) {

@@ -180,7 +180,8 @@ typedef struct {
     const vlp_name_map *map;
     unsigned *missing; /* per parameter: bit k = part k has not been seen */
     bool *seen;        /* per parameter: some tensor of it has */
-    vlp_real *scratch, *other;
+    vlp_real *scratch; /* [room] */
+    int64_t room;
 } loader;
 
 static int index_of(const vlp_params *params, const char *name) {
@@ -205,11 +206,44 @@ static bool starts_with(const char *name, const char *prefix) {
     return prefix && strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* Piece by piece, so that file and parameters do not lie in memory twice. */
+static vlp_status read_into(const loader *l, const vlp_safetensor *t, vlp_real *out) {
+    enum { PIECE = 1 << 20 };
+    for (int64_t at = 0; at < t->numel; at += PIECE) {
+        int64_t n = t->numel - at < PIECE ? t->numel - at : PIECE;
+        VLP_TRY(vlp_safetensors_read_part(t, at, n, out + at));
+        vlp_safetensors_release(l->file, t, at, n);
+        if (!vlp_kernels_get()->all_finite(n, out + at))
+            return VLP_FAIL(
+                VLP_ERR_NUMERIC,
+                "%s: tensor \"%s\" holds values that are not finite; the file is damaged, "
+                "or its training had failed",
+                t->file, t->name);
+    }
+    return VLP_OK;
+}
+
+static vlp_status read_scratch(loader *l, const vlp_safetensor *t) {
+    if (t->numel > l->room) {
+        vlp_real *larger = vlp_realloc(l->scratch, (size_t)t->numel * sizeof *larger);
+        if (!larger) return VLP_ERR_MEMORY;
+        l->scratch = larger;
+        l->room = t->numel;
+    }
+    return read_into(l, t, l->scratch);
+}
+
 /* A second tensor for what is filled already: they are tied here, so they must agree. */
-static vlp_status check_tied(const loader *l, const vlp_name_row *row, const vlp_param *param,
+static vlp_status check_tied(loader *l, const vlp_name_row *row, const vlp_param *param,
                              const vlp_safetensor *t) {
-    vlp_name_copy(row, &param->tensor, param->tensor.data, l->other, true);
-    if (memcmp(l->scratch, l->other, (size_t)t->numel * sizeof *l->other) == 0) return VLP_OK;
+    vlp_real *other = vlp_alloc((size_t)t->numel * sizeof *other);
+    if (!other) return VLP_ERR_MEMORY;
+    vlp_name_copy(row, &param->tensor, param->tensor.data, other, true);
+    vlp_status status = read_scratch(l, t);
+    bool same =
+        status == VLP_OK && memcmp(l->scratch, other, (size_t)t->numel * sizeof *other) == 0;
+    vlp_free(other);
+    if (same || status != VLP_OK) return status;
     return VLP_FAIL(VLP_ERR_UNSUPPORTED,
                     "%s: \"%s\" differs from the other tensor for \"%s\"; here they are tied",
                     t->file, t->name, param->name);
@@ -227,17 +261,13 @@ static vlp_status convert(loader *l, const vlp_name_row *row, int i, const vlp_s
 static vlp_status fill(loader *l, const vlp_name_row *row, int i, const vlp_safetensor *t) {
     vlp_param *param = l->params->items[i];
     if (!shapes_agree(row, &param->tensor, t)) return convert(l, row, i, t);
-    VLP_TRY(vlp_safetensors_read_real(t, l->scratch, t->numel));
-    if (!vlp_kernels_get()->all_finite(t->numel, l->scratch))
-        return VLP_FAIL(VLP_ERR_NUMERIC,
-                        "%s: tensor \"%s\" holds values that are not finite; the file is damaged, "
-                        "or its training had failed",
-                        t->file, t->name);
     if (!l->seen[i]) l->missing[i] = row->parts ? (1u << row->parts) - 1 : 1;
     l->seen[i] = true;
     unsigned bit = 1u << row->part;
     if (!(l->missing[i] & bit)) return check_tied(l, row, param, t);
     l->missing[i] &= ~bit;
+    if (!row->transpose) return read_into(l, t, param->tensor.data + t->numel * row->part);
+    VLP_TRY(read_scratch(l, t));
     vlp_name_copy(row, &param->tensor, param->tensor.data, l->scratch, false);
     return VLP_OK;
 }
@@ -271,25 +301,16 @@ static vlp_status load_all(loader *l, const char *optional) {
 
 vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_name_map map,
                            const char *optional) {
-    int64_t largest = 0;
-    for (int i = 0; i < params->count; i++) {
-        int64_t n = vlp_numel(&params->items[i]->tensor);
-        if (n > largest) largest = n;
-    }
-    size_t count = (size_t)params->count, bytes = (size_t)largest * sizeof(vlp_real);
-    loader l = {params,
-                file,
-                &map,
-                vlp_alloc_zero(count, sizeof *l.missing),
-                vlp_alloc_zero(count, sizeof *l.seen),
-                vlp_alloc(bytes),
-                vlp_alloc(bytes)};
-    vlp_status status =
-        l.missing && l.seen && l.scratch && l.other ? load_all(&l, optional) : VLP_ERR_MEMORY;
+    size_t count = (size_t)params->count;
+    loader l = {.params = params,
+                .file = file,
+                .map = &map,
+                .missing = vlp_alloc_zero(count, sizeof *l.missing),
+                .seen = vlp_alloc_zero(count, sizeof *l.seen)};
+    vlp_status status = l.missing && l.seen ? load_all(&l, optional) : VLP_ERR_MEMORY;
     vlp_free(l.missing);
     vlp_free(l.seen);
     vlp_free(l.scratch);
-    vlp_free(l.other);
     return status;
 }
 

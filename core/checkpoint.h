@@ -1,9 +1,25 @@
-/* A parameter store to and from safetensors, also under the names of other implementations. */
+/* A parameter store to and from checkpoints, also under the names of other implementations.
+ *
+ *     vlp_safetensors *file;
+ *     VLP_TRY(vlp_checkpoint_open(&file, "clip-vit-base-patch32"));   any container
+ *     VLP_TRY_DONE(vlp_params_load(params, file, map, NULL));         any names
+ */
 #ifndef VLP_CORE_CHECKPOINT_H
 #define VLP_CORE_CHECKPOINT_H
 
+#include "core/memory.h"
 #include "core/params.h"
 #include "core/safetensors.h"
+
+/* Opens a checkpoint whatever its container is, told by its first bytes: safetensors, PyTorch's zip
+ * archives (core/torch_file.h), or the index.json of either in several files. Of a folder, the file
+ * that vlp_checkpoint_path finds. PyTorch's older formats are VLP_ERR_UNSUPPORTED, with the cure.
+ */
+vlp_status vlp_checkpoint_open(vlp_safetensors **out, const char *path);
+
+/* The weights of a model folder: the first there is of model.safetensors, its index,
+ * open_clip_model.safetensors, pytorch_model.bin, its index, open_clip_pytorch_model.bin. */
+vlp_status vlp_checkpoint_path(const char *folder, vlp_buf *path);
 
 /* How another implementation names our parameters. "{}" stands for one or more digits and is
  * carried over. A tensor of theirs may be one of `parts` equal row slices of ours (q, k and v of a

@@ -80,6 +80,13 @@ void vlp_map_close(vlp_map *map) {
     *map = (vlp_map){0};
 }
 
+void vlp_map_release(const vlp_map *map, const uint8_t *data, size_t len) {
+    uintptr_t base = (uintptr_t)map->data, first = (uintptr_t)data;
+    if (!map->data || first < base || first >= base + map->len) return;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = first / page * page;
+    madvise((void *)from, first - from + len, MADV_DONTNEED);
+}
+
 static void writer_free(vlp_writer *writer) {
     vlp_free(writer->path);
     vlp_free(writer->temporary);

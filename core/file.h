@@ -18,6 +18,9 @@ typedef struct {
 } vlp_map;
 vlp_status vlp_map_open(vlp_map *map, const char *path);
 void vlp_map_close(vlp_map *map);
+/* Takes whole pages of bytes that have been read out of this process's memory (a hint); they are
+ * read from the file again when touched. Bytes that do not lie in the map are left alone. */
+void vlp_map_release(const vlp_map *map, const uint8_t *data, size_t len);
 
 /* Replaces path by data: written to "path.tmp", fsync'ed, renamed, folder fsync'ed. On failure the
  * old file stays and no temporary is left. */

@@ -72,12 +72,20 @@ const vlp_safetensor *vlp_safetensors_at(const vlp_safetensors *file, size_t i);
 const vlp_safetensor *vlp_safetensors_find(const vlp_safetensors *file, const char *name);
 const char *vlp_safetensors_metadata(const vlp_safetensors *file, const char *key); /* or NULL */
 
+/* Elements first .. first + n have been read: their pages need not stay in memory. They can be read
+ * again. A hint. */
+void vlp_safetensors_release(const vlp_safetensors *file, const vlp_safetensor *tensor,
+                             int64_t first, int64_t n);
+
 /* find, or VLP_ERR_NOT_FOUND with the nearest name. */
 vlp_status vlp_safetensors_get(const vlp_safetensors *file, const char *name,
                                const vlp_safetensor **out);
 
 /* F16, BF16, F32 or F64 to out [n]; n must be the number of elements. */
 vlp_status vlp_safetensors_read_real(const vlp_safetensor *tensor, vlp_real *out, int64_t n);
+/* The same for n elements from the first on. */
+vlp_status vlp_safetensors_read_part(const vlp_safetensor *tensor, int64_t first, int64_t n,
+                                     vlp_real *out);
 /* Any integer type or BOOL to out [n]; a value beyond int32 is VLP_ERR_LIMIT. */
 vlp_status vlp_safetensors_read_i32(const vlp_safetensor *tensor, int32_t *out, int64_t n);
 /* Element i as a number, whatever the type: for comparing and printing, not for bulk. */

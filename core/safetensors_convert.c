@@ -32,36 +32,48 @@ static float from_bf16(uint16_t upper) {
         value_;                                                                                    \
     }))
 
+static vlp_status check_kind(const vlp_safetensor *t, bool want_float) {
+    if (vlp_st_is_float(t->dtype) == want_float) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s: tensor \"%.96s\" is %s, where %s are expected", t->file,
+                    t->name, vlp_st_dtype_name(t->dtype),
+                    want_float ? "floating-point numbers" : "integers");
+}
+
 static vlp_status check(const vlp_safetensor *t, int64_t n, bool want_float) {
-    if (vlp_st_is_float(t->dtype) != want_float)
-        return VLP_FAIL(VLP_ERR_FORMAT, "%s: tensor \"%.96s\" is %s, where %s are expected",
-                        t->file, t->name, vlp_st_dtype_name(t->dtype),
-                        want_float ? "floating-point numbers" : "integers");
-    if (t->numel != n)
-        return VLP_FAIL(VLP_ERR_FORMAT,
-                        "%s: tensor \"%.96s\" has %lld elements, where %lld are "
-                        "expected",
-                        t->file, t->name, (long long)t->numel, (long long)n);
+    VLP_TRY(check_kind(t, want_float));
+    if (t->numel == n) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT,
+                    "%s: tensor \"%.96s\" has %lld elements, where %lld are "
+                    "expected",
+                    t->file, t->name, (long long)t->numel, (long long)n);
+}
+
+vlp_status vlp_safetensors_read_part(const vlp_safetensor *t, int64_t first, int64_t n,
+                                     vlp_real *out) {
+    VLP_TRY(check_kind(t, true));
+    VLP_ASSERT(first >= 0 && n >= 0 && first <= t->numel - n, "elements beyond the tensor's");
+    const uint8_t *data = t->data;
+    if (n) data += (size_t)first * vlp_st_dtype_size(t->dtype);
+    if (t->dtype == VLP_ST_F32 && sizeof(vlp_real) == sizeof(float)) {
+        if (n) memcpy(out, data, (size_t)n * sizeof(float));
+        return VLP_OK;
+    }
+    switch (t->dtype) {
+    case VLP_ST_F16:
+        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)from_f16(LOAD(uint16_t, data, i));
+        break;
+    case VLP_ST_BF16:
+        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)from_bf16(LOAD(uint16_t, data, i));
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)vlp_safetensor_value(t, first + i);
+    }
     return VLP_OK;
 }
 
 vlp_status vlp_safetensors_read_real(const vlp_safetensor *t, vlp_real *out, int64_t n) {
     VLP_TRY(check(t, n, true));
-    if (t->dtype == VLP_ST_F32 && sizeof(vlp_real) == sizeof(float)) {
-        if (n) memcpy(out, t->data, t->bytes);
-        return VLP_OK;
-    }
-    switch (t->dtype) {
-    case VLP_ST_F16:
-        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)from_f16(LOAD(uint16_t, t->data, i));
-        break;
-    case VLP_ST_BF16:
-        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)from_bf16(LOAD(uint16_t, t->data, i));
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++) out[i] = (vlp_real)vlp_safetensor_value(t, i);
-    }
-    return VLP_OK;
+    return vlp_safetensors_read_part(t, 0, n, out);
 }
 
 static int64_t integer_at(const vlp_safetensor *t, int64_t i) {

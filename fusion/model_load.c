@@ -82,7 +82,7 @@ static vlp_status load_file(vlp_model *model, const vlp_safetensors *file) {
 
 vlp_status vlp_model_load_weights(vlp_model *model, const char *path) {
     vlp_safetensors *file;
-    VLP_TRY(vlp_safetensors_open(&file, path));
+    VLP_TRY(vlp_checkpoint_open(&file, path));
     vlp_status status = load_file(model, file);
     vlp_safetensors_close(file);
     return status;
@@ -106,8 +106,8 @@ vlp_status vlp_model_open(vlp_model **out, const char *folder) {
     vlp_status status;
     *out = NULL;
     VLP_TRY(read_config(&config, folder));
-    VLP_TRY_DONE(vlp_path_join(&path, folder, "model.safetensors"));
-    VLP_TRY_DONE(vlp_safetensors_open(&file, path.data));
+    VLP_TRY_DONE(vlp_checkpoint_path(folder, &path));
+    VLP_TRY_DONE(vlp_checkpoint_open(&file, path.data));
     vlp_model_config_complete(&config, file);
     VLP_TRY_DONE(vlp_model_new_parts(out, &config, vlp_model_parts(file)));
     VLP_TRY_DONE(vlp_params_allocate((*out)->params, false));

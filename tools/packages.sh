@@ -4,7 +4,7 @@
 vlp_build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-dev libpng-dev libjpeg62-turbo-dev libstb-dev
-    libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev zlib1g-dev
+    libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev
 )
 vlp_test_packages=(libcmocka-dev)
 vlp_corpus_packages=(

@@ -81,13 +81,10 @@ static vlp_status init_weights(vlp_trainer *t) {
     VLP_TRY(vlp_params_allocate(params, true));
     vlp_params_init(params, (uint64_t)t->recipe.seed);
     if (!t->options.init || t->options.resume) return VLP_OK;
-    vlp_buf path = {0};
-    vlp_safetensors *file = NULL;
-    vlp_status status = vlp_path_join(&path, t->options.init, "model.safetensors");
-    if (status == VLP_OK) status = vlp_safetensors_open(&file, path.data);
-    if (status == VLP_OK) status = vlp_params_load(params, file, (vlp_name_map){0}, "objective.");
+    vlp_safetensors *file;
+    VLP_TRY(vlp_checkpoint_open(&file, t->options.init));
+    vlp_status status = vlp_params_load(params, file, (vlp_name_map){0}, "objective.");
     vlp_safetensors_close(file);
-    vlp_buf_free(&path);
     return status;
 }
 

@@ -43,3 +43,17 @@ run 0 stats pairs.db --json
 matches '"images":30,'
 run 2 stats "no-such.db"
 complains 'vlp index'
+
+# checkpoints in other containers
+data=$(dirname "$0")/../data/checkpoints
+case $data in /*) ;; *) data=$OLDPWD/$data ;; esac
+run 0 info "$data/training.pt" --tensors
+matches '^BF16   bf16 \[2\]$'
+run 0 info "$data/sharded-bin"
+matches '^weights: 7 parameters in 2 tensors'
+run 0 info "$data/sharded/model.safetensors.index.json" --tensors
+matches '^F32    b.weight \[3\]$'
+run 2 info "$data/refused.pt"
+complains 'argparse.Namespace'
+run 2 info "$data/old.pt"
+complains 'torch.save(torch.load('

@@ -1,5 +1,6 @@
 #include "parity/case.h"
 
+#include "core/checkpoint.h"
 #include "core/file.h"
 #include "core/memory.h"
 
@@ -26,7 +27,8 @@ vlp_status parity_case_open(parity_case *c, const char *folder) {
     c->mode = vlp_json_string(c->json, "mode", "");
     VLP_TRY_DONE(parity_path(c, "config.json", &path));
     if (vlp_path_exists(path.data)) VLP_TRY_DONE(vlp_json_load(&c->config, path.data));
-    VLP_TRY_DONE(open_if_there(c, "model.safetensors", &c->model));
+    if (vlp_checkpoint_path(folder, &path) == VLP_OK)
+        VLP_TRY_DONE(vlp_checkpoint_open(&c->model, path.data));
     VLP_TRY_DONE(open_if_there(c, "inputs.safetensors", &c->inputs));
     VLP_TRY_DONE(open_if_there(c, "expected.safetensors", &c->expected));
 done:
