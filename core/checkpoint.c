@@ -266,7 +266,8 @@ static vlp_status fill(loader *l, const vlp_name_row *row, int i, const vlp_safe
     unsigned bit = 1u << row->part;
     if (!(l->missing[i] & bit)) return check_tied(l, row, param, t);
     l->missing[i] &= ~bit;
-    if (!row->transpose) return read_into(l, t, param->tensor.data + t->numel * row->part);
+    if (!row->transpose)
+        return read_into(l, t, vlp_real_data(&param->tensor) + t->numel * row->part);
     VLP_TRY(read_scratch(l, t));
     vlp_name_copy(row, &param->tensor, param->tensor.data, l->scratch, false);
     return VLP_OK;
