@@ -5,7 +5,9 @@
 #include "apps/cli.h"
 
 #define VLP_COMMANDS(ROW)                                                                          \
+    ROW(answer)                                                                                    \
     ROW(bench)                                                                                     \
+    ROW(caption)                                                                                   \
     ROW(classify)                                                                                  \
     ROW(doctor)                                                                                    \
     ROW(embed)                                                                                     \

@@ -55,6 +55,7 @@ static const vlp_option official_rows[] = {
     INT("tokenizer.enc_token_id", enc_id, 0, 10000000, "30523"),
     INT("tokenizer.sep_token_id", eos_id, 0, 10000000, "102"),
     INT("embed_dim", embedding, 1, MOST_WIDTH, "256"),
+    {"prompt", VLP_OPTION_TEXT, offsetof(vlp_model_config, prompt), 0, 0, "", "", NULL},
 };
 
 static const vlp_options hf = {hf_rows, VLP_COUNT(hf_rows)};

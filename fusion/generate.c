@@ -233,3 +233,17 @@ vlp_status vlp_generator_write(vlp_generator *w, vlp_tape *tape, const vlp_gener
         hand_over(w, s->n, writings);
     return VLP_OK;
 }
+
+/* Tokens that the model has beyond the tokenizer's are marks, no text. */
+vlp_status vlp_writing_text(const vlp_tokenizer *tokenizer, const vlp_writing *writing,
+                            int64_t from, vlp_buf *out) {
+    vlp_status status = vlp_buf_append(out, "", 0);
+    int32_t *ids = vlp_alloc_zero((size_t)writing->length + 1, sizeof *ids);
+    int n = 0;
+    if (!ids) return VLP_ERR_MEMORY;
+    for (int64_t i = from; i < writing->length; i++)
+        if (writing->ids[i] < vlp_tokenizer_size(tokenizer)) ids[n++] = writing->ids[i];
+    if (status == VLP_OK) status = vlp_tokenizer_decode(tokenizer, ids, n, true, out);
+    vlp_free(ids);
+    return status;
+}

@@ -16,6 +16,7 @@
 #define VLP_FUSION_GENERATE_H
 
 #include "fusion/model.h"
+#include "text/tokenizer.h"
 
 typedef struct {
     int64_t beams;         /* 1 = greedy, or sampling */
@@ -61,5 +62,9 @@ void vlp_generator_free(vlp_generator *writer);
 /* Fills writings [n]. While the tape is planning, one step is built and nothing is written. */
 vlp_status vlp_generator_write(vlp_generator *writer, vlp_tape *tape,
                                const vlp_generator_source *source, vlp_writing *writings);
+
+/* Appends the text of a writing's tokens from the one at `from` on. */
+vlp_status vlp_writing_text(const vlp_tokenizer *tokenizer, const vlp_writing *writing,
+                            int64_t from, vlp_buf *out);
 
 #endif

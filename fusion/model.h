@@ -12,7 +12,7 @@
 #define VLP_FUSION_MODEL_H
 
 #include "core/checkpoint.h"
-#include "core/json.h"
+#include "core/options.h"
 #include "fusion/fusion.h"
 #include "text/bert.h"
 #include "vision/vit.h"
@@ -31,12 +31,13 @@ typedef struct {
                                        of what is written. 0 = the text's own */
     int64_t embedding;              /* E, of the shared space */
     bool projection_bias;
-    bool plain_temperature;  /* what is learnt: the temperature (ALBEF), or logit_scale (CLIP), the
-                                logarithm of its inverse */
-    double logit_scale_init; /* log of the initial inverse temperature */
-    double logit_scale_max;  /* the clamp, also in logarithms */
-    double temperature_most; /* the other clamp of a plain temperature; 0 = none */
-    int64_t text_length;     /* L that training used */
+    bool plain_temperature; /* what is learnt: the temperature (ALBEF), or logit_scale (CLIP), the
+                               logarithm of its inverse */
+    char prompt[VLP_OPTION_TEXT_BYTES]; /* what its captions were trained to begin with */
+    double logit_scale_init;            /* log of the initial inverse temperature */
+    double logit_scale_max;             /* the clamp, also in logarithms */
+    double temperature_most;            /* the other clamp of a plain temperature; 0 = none */
+    int64_t text_length;                /* L that training used */
 } vlp_model_config;
 
 /* What a model has beside its encoders. */

@@ -65,16 +65,15 @@ static vlp_status choose(const ranking *r) {
     return VLP_OK;
 }
 
-/* log p of row b's tokens after the first, smoothed as in training. */
+/* log p of text b's tokens after the first, smoothed as in training; logits [La, V] are its. */
 static double log_p(const ranking *r, const vlp_tokens *t, int64_t b, const vlp_real *logits) {
     int64_t vocab = r->model->decoder.config.vocab;
     double sum = 0, s = r->o->label_smoothing;
     for (int64_t l = 1; l < t->length && t->attention_mask[b * t->length + l]; l++) {
-        const vlp_real *row = logits + (b * t->length + l - 1) * vocab;
+        const vlp_real *row = logits + (l - 1) * vocab;
         double lse = log_sum_exp(row, vocab), mean = 0;
         for (int64_t v = 0; s > 0 && v < vocab; v++) mean += (double)row[v] / (double)vocab;
-        sum +=
-            (1 - s) * ((double)row[t->ids[b * t->length + l]] - lse) + s * (mean - lse) * (s > 0);
+        sum += (1 - s) * ((double)row[t->ids[b * t->length + l]] - lse) + s * (mean - lse);
     }
     return sum;
 }

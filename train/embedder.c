@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "train/model_folder.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,8 +11,7 @@ struct vlp_embedder {
     const vlp_model *model;
     const vlp_tokenizer *tokenizer;
     vlp_transform transform;
-    vlp_model *own_model; /* NULL when wrapped around borrowed ones */
-    vlp_tokenizer *own_tokenizer;
+    vlp_model_folder own; /* empty when wrapped around borrowed ones */
     vlp_tape *tape;
     int64_t batch;
     int32_t *ids, *trimmed_ids;   /* [batch, L] */
@@ -51,11 +51,11 @@ static vlp_tensor *text_vectors(vlp_embedder *e, int64_t n) {
 
 /* n images against one text: the text's states are shared by repeating them. */
 static vlp_tensor *match_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n) {
-    vlp_tensor *keys[VLP_MAX_DEPTH];
-    vlp_fusion_keys(e->tape, &e->model->fusion, image_pass(e, pixels, n), keys);
+    vlp_tensor *keys[VLP_MAX_DEPTH], *text = NULL;
+    vlp_model_image_keys(e->tape, e->model, image_pass(e, pixels, n), keys);
     vlp_tokens tokens = tokens_of(e, n);
-    vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text_pass(e, &tokens),
-                                           tokens.attention_mask, keys, NULL);
+    if (!vlp_model_fuses_anew(e->model)) text = text_pass(e, &tokens);
+    vlp_tensor *fused = vlp_model_fuse(e->tape, e->model, &tokens, text, keys, NULL);
     return vlp_model_match(e->tape, e->model, fused);
 }
 
@@ -107,47 +107,27 @@ vlp_status vlp_embedder_wrap(vlp_embedder **out, const vlp_model *model,
     return VLP_OK;
 }
 
-static vlp_status read_transform(vlp_transform *out, const char *folder) {
-    vlp_buf path = {0};
-    vlp_json *json = NULL;
-    vlp_status status = vlp_path_join(&path, folder, "preprocessor_config.json");
-    if (status == VLP_OK) status = vlp_json_load(&json, path.data);
-    if (status == VLP_OK) status = vlp_transform_from_json(out, json, path.data);
-    vlp_json_free(json);
-    vlp_buf_free(&path);
-    return status;
-}
-
-static vlp_status agree(const vlp_model *model, const vlp_tokenizer *tokenizer,
-                        const vlp_transform *transform, const char *folder) {
-    if (vlp_tokenizer_size(tokenizer) != model->config.text.vocab)
-        return VLP_FAIL(VLP_ERR_FORMAT, "%s: the tokenizer has %d tokens, config.json says %lld",
-                        folder, vlp_tokenizer_size(tokenizer), (long long)model->config.text.vocab);
-    if (transform->image_size != model->config.vision.image_height)
-        return VLP_FAIL(
-            VLP_ERR_FORMAT,
-            "%s: preprocessor_config.json makes %d pixels a side, config.json wants %lld", folder,
-            transform->image_size, (long long)model->config.vision.image_height);
-    return VLP_OK;
+static vlp_status check_space(const vlp_model *model, const char *folder) {
+    if (model->image_projection.weight) return VLP_OK;
+    return VLP_FAIL(
+        VLP_ERR_UNSUPPORTED,
+        "%s: this model has no space that pictures and texts share; it cannot search or "
+        "classify",
+        folder);
 }
 
 vlp_status vlp_embedder_open(vlp_embedder **out, const char *folder, int64_t batch) {
     *out = NULL;
-    vlp_model *model = NULL;
-    vlp_tokenizer *tokenizer = NULL;
-    vlp_transform transform;
-    vlp_status status = vlp_model_open(&model, folder);
-    if (status == VLP_OK) status = vlp_tokenizer_open(&tokenizer, folder);
-    if (status == VLP_OK) status = read_transform(&transform, folder);
-    if (status == VLP_OK) status = agree(model, tokenizer, &transform, folder);
-    if (status == VLP_OK) status = vlp_embedder_wrap(out, model, tokenizer, &transform, batch);
+    vlp_model_folder f;
+    vlp_status status = vlp_model_folder_open(&f, folder);
+    if (status == VLP_OK) status = check_space(f.model, folder);
+    if (status == VLP_OK)
+        status = vlp_embedder_wrap(out, f.model, f.tokenizer, &f.transform, batch);
     if (status != VLP_OK) {
-        vlp_model_free(model);
-        vlp_tokenizer_free(tokenizer);
+        vlp_model_folder_close(&f);
         return status;
     }
-    (*out)->own_model = model;
-    (*out)->own_tokenizer = tokenizer;
+    (*out)->own = f;
     return VLP_OK;
 }
 
@@ -160,8 +140,7 @@ void vlp_embedder_free(vlp_embedder *e) {
     vlp_free(e->trimmed_mask);
     vlp_image_free(&e->image);
     vlp_transform_scratch_free(&e->scratch);
-    vlp_model_free(e->own_model);
-    vlp_tokenizer_free(e->own_tokenizer);
+    vlp_model_folder_close(&e->own);
     vlp_free(e);
 }
 
