@@ -64,7 +64,8 @@ static const vlp_option rows[] = {
 static const vlp_options table = {rows, VLP_COUNT(rows)};
 
 static const char model_type[] = "vlp";
-static const char *const not_sizes[] = {"model_type", "architectures", "vlp_version"};
+static const char *const not_sizes[] = {"model_type", "architectures", "vlp_version",
+                                        "tokenizer_hash"};
 
 /* What follows from other fields. */
 static void complete(vlp_model_config *c) {

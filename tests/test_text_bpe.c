@@ -82,6 +82,27 @@ static void test_text_bpe__clip_cleans_as_openai(void **state) {
     check_cleaned(VLP_CLIP_CLEAN_OPENAI, "a\0b\xff\xe2\x82 c", 9, "ab c");
 }
 
+/* ftfy's part of it. */
+static void test_text_bpe__clip_repairs_text(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"“Smart” ‘quotes’", "\"smart\" 'quotes'"},
+        {"ﬁn ŉ ǆ", "fin 'n dž"},
+        {"ＦＵＬＬ，　ｶﾞ", "full, ガ"},
+        {"e\u0301", "é"},
+        {"a\ab\x1b[31mc\x7f\uFEFF", "abc"},
+        {"schÃ¶n Ã©tÃ© â€œxâ€\xC2\x9D", "schön été \"x\""},
+        {"ПриветÂ© Ã©Ã¨", "привет© éè"},
+        {"&NotAName; &eacute; <b>&amp;", "&notaname; é <b>&"},
+        {"x\r\ny\rz\u2028w", "x y z w"},
+        /* nothing wrong with these */
+        {"Über 5 £ für ¼ café™", "über 5 £ für ¼ café™"},
+        {"ÅRHUS À LA CARTE Ñ", "århus à la carte ñ"},
+    };
+    for (size_t i = 0; i < VLP_COUNT(rows); i++)
+        check_cleaned(VLP_CLIP_CLEAN_OPENAI, rows[i][0], strlen(rows[i][0]), rows[i][1]);
+}
+
 static void test_text_bpe__clip_fast_composes_and_keeps_entities(void **state) {
     (void)state;
     static const char *const rows[][2] = {
@@ -381,6 +402,105 @@ static void test_text_bpe__encoding_allocates_nothing(void **state) {
     }
 }
 
+/* ---- tokenizer.json ---- */
+
+#define BYTE_LEVEL "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"
+#define CLIP_CUT                                                                                   \
+    "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", \"pattern\": {\"Regex\": " \
+    "\"<\\\\|startoftext\\\\|>|<\\\\|endoftext\\\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\\\p{L}]+|[\\\\p{"  \
+    "N}]|"                                                                                         \
+    "[^\\\\s\\\\p{L}\\\\p{N}]+\"}}, " BYTE_LEVEL "]}"
+#define CLIP_NORMAL                                                                                \
+    "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, {\"type\": \"Replace\", "     \
+    "\"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \" \"}, {\"type\": \"Lowercase\"}]}"
+
+static void test_text_bpe__clip_from_a_tokenizer_json(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"normalizer\": " CLIP_NORMAL ", \"pre_tokenizer\": " CLIP_CUT
+        ", \"post_processor\": {\"type\": \"RobertaProcessing\", \"sep\": [\"<|endoftext|>\", 5], "
+        "\"cls\": [\"<|startoftext|>\", 4]}, \"added_tokens\": [{\"id\": 5, \"content\": "
+        "\"<|endoftext|>\", \"special\": true}], \"model\": {\"type\": \"BPE\", "
+        "\"end_of_word_suffix\": \"</w>\", \"unk_token\": \"<|endoftext|>\", \"vocab\": {\"l\": 0, "
+        "\"o\": 1, \"o</w>\": 2, \"lo</w>\": 3, \"<|startoftext|>\": 4, \"<|endoftext|>\": 5}, "
+        "\"merges\": [[\"l\", \"o</w>\"]]}}";
+    text_folder folder = text_folder_make();
+    put_text(&folder, "tokenizer.json", json);
+    vlp_tokenizer *t = open_made(&folder);
+    text_folder_remove(&folder);
+    assert_string_equal(vlp_tokenizer_kind_name(t), "clip_bpe");
+    check(t, true, "LO lo!<|endoftext|>",
+          "<|startoftext|>|lo</w>|lo</w>|<|endoftext|>|<|endoftext|>|<|endoftext|>");
+    folder = text_folder_make();
+    assert_int_equal(vlp_tokenizer_save(t, folder.path), VLP_OK); /* as it was read */
+    vlp_buf saved = {0}, path = {0};
+    assert_int_equal(vlp_path_join(&path, folder.path, "tokenizer.json"), VLP_OK);
+    assert_int_equal(vlp_file_read(path.data, 0, &saved), VLP_OK);
+    assert_string_equal(saved.data, json);
+    text_folder_remove(&folder);
+    vlp_buf_free(&saved);
+    vlp_buf_free(&path);
+    vlp_tokenizer_free(t);
+}
+
+static void test_text_bpe__what_a_tokenizer_json_may_not_be(void **state) {
+    (void)state;
+#define MODEL "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []"
+#define CUT "\"pre_tokenizer\": " BYTE_LEVEL
+    static const struct {
+        const char *json, *says;
+    } rows[] = {
+        {"{}", "tokenizer.json: no \"model\""},
+        {"{\"model\": {\"type\": \"Unigram\"}}", "tokenizer.json: model: Unigram is not"},
+        {"{" MODEL "}}", "pre_tokenizer: none is not"},
+        {"{" CUT ", " MODEL ", \"byte_fallback\": true}}", "model.byte_fallback: true"},
+        {"{" CUT ", " MODEL ", \"dropout\": 0.1}}", "model.dropout"},
+        {"{" CUT ", " MODEL ", \"continuing_subword_prefix\": \"##\"}}", "subword_prefix: \"##\""},
+        {"{\"normalizer\": {\"type\": \"NFKC\"}, " CUT ", " MODEL "}}", "normalizer: NFKC"},
+        {"{\"post_processor\": {\"type\": \"X\"}, " CUT ", " MODEL "}}", "post_processor: X is"},
+        {"{\"post_processor\": {\"type\": \"BertProcessing\", \"cls\": [\"a\", 7]}, " CUT ", " MODEL
+         "}}",
+         "a token's id from 0 to 0"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"b\"}], " CUT ", " MODEL "}}",
+         "added_tokens[0]: \"b\" has id 3"},
+        {"{" CUT ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a b\"]}}",
+         "model.merges[0]: \"a b\""},
+    };
+    for (size_t i = 0; i < VLP_COUNT(rows); i++) {
+        text_folder folder = text_folder_make();
+        put_text(&folder, "tokenizer.json", rows[i].json);
+        vlp_tokenizer *tokenizer;
+        assert_int_not_equal(vlp_tokenizer_open(&tokenizer, folder.path), VLP_OK);
+        assert_null(tokenizer);
+        if (!strstr(vlp_error(), rows[i].says))
+            fail_msg("\"%s\" does not say \"%s\"", vlp_error(), rows[i].says);
+        text_folder_remove(&folder);
+    }
+}
+
+static void test_text_bpe__another_order_of_tokens_is_refused(void **state) {
+    (void)state;
+    text_folder folder = text_folder_make();
+    put_text(&folder, "vocab.txt", "[UNK]\na\nb\n");
+    vlp_tokenizer *t = open_made(&folder);
+    vlp_json *config = vlp_json_new_object();
+    vlp_tokenizer_mark(t, config);
+    vlp_tokenizer_free(t);
+    vlp_buf text = {0};
+    assert_int_equal(vlp_json_dump(config, 0, &text), VLP_OK);
+    text_folder_write(&folder, "config.json", text.data, text.len);
+    vlp_tokenizer_free(open_made(&folder)); /* the same one opens */
+    put_text(&folder, "vocab.txt", "[UNK]\nb\na\n");
+    assert_int_equal(vlp_tokenizer_open(&t, folder.path), VLP_ERR_FORMAT);
+    assert_null(t);
+    assert_non_null(strstr(vlp_error(), "put the original"));
+    put_text(&folder, "config.json", "{}");
+    vlp_tokenizer_free(open_made(&folder)); /* nothing is known of it */
+    text_folder_remove(&folder);
+    vlp_buf_free(&text);
+    vlp_json_free(config);
+}
+
 static void test_text_bpe__bad_files_are_named(void **state) {
     (void)state;
     static const struct {
@@ -468,6 +588,10 @@ int main(void) {
         cmocka_unit_test(test_text_bpe__gpt2_pieces),
         cmocka_unit_test(test_text_bpe__clip_pieces),
         cmocka_unit_test(test_text_bpe__clip_cleans_as_openai),
+        cmocka_unit_test(test_text_bpe__clip_repairs_text),
+        cmocka_unit_test(test_text_bpe__clip_from_a_tokenizer_json),
+        cmocka_unit_test(test_text_bpe__what_a_tokenizer_json_may_not_be),
+        cmocka_unit_test(test_text_bpe__another_order_of_tokens_is_refused),
         cmocka_unit_test(test_text_bpe__clip_fast_composes_and_keeps_entities),
         cmocka_unit_test(test_text_bpe__long_texts_are_cut_between_characters),
         cmocka_unit_test(test_text_bpe__lowest_rank_first),

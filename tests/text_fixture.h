@@ -36,6 +36,7 @@ static inline void text_folder_remove(const text_folder *folder) {
                                         "special_tokens_map.json",
                                         "added_tokens.json",
                                         "vocab.json",
+                                        "config.json",
                                         "merges.txt",
                                         "tokenizer.json",
                                         "bpe_simple_vocab_16e6.txt",

@@ -1,6 +1,7 @@
 #include "text/clip_clean.h"
 
 #include "text/html.h"
+#include "text/repair.h"
 #include "text/unicode.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ static size_t lower(const char *text, size_t len, char *out) {
 
 static size_t clean_openai(const char *text, size_t len, char *out) {
     char once[MAX];
-    size_t n = copy_valid(text, len, out);
+    size_t n = copy_valid(text, len, once);
+    n = vlp_text_repair(once, n, out);
     if (memchr(out, '&', n)) {
         n = vlp_html_unescape(out, n, once, MAX);
         n = vlp_html_unescape(once, n, out, MAX);

@@ -65,18 +65,53 @@ bool vlp_tokenizer_in_folder(const char *folder) {
     return there;
 }
 
+static const char hash_key[] = "tokenizer_hash";
+
+static void hash_text(const vlp_tokenizer *tokenizer, char hex[33]) {
+    vlp_hash_hex(vlp_tokenizer_hash(tokenizer), hex);
+}
+
+void vlp_tokenizer_mark(const vlp_tokenizer *tokenizer, vlp_json *config) {
+    char hex[33];
+    hash_text(tokenizer, hex);
+    vlp_json_set_string(config, hash_key, hex);
+}
+
+/* Whether the tokenizer is the one that the folder's weights were trained with, if it says so. */
+static vlp_status match_weights(const vlp_tokenizer *tokenizer, const char *folder, vlp_buf *path) {
+    vlp_json *config = NULL;
+    char hex[33];
+    VLP_TRY(vlp_path_join(path, folder, "config.json"));
+    if (!vlp_path_exists(path->data)) return VLP_OK;
+    VLP_TRY(vlp_json_load(&config, path->data));
+    hash_text(tokenizer, hex);
+    bool same = strcmp(vlp_json_string(config, hash_key, hex), hex) == 0;
+    vlp_json_free(config);
+    if (same) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT,
+                    "%s: the tokenizer is not the one that the weights were trained with (its "
+                    "tokens or their order differ from config.json's %s); put the original "
+                    "tokenizer files back",
+                    folder, hash_key);
+}
+
 static vlp_status open_folder(vlp_tokenizer **out, const char *folder) {
     vlp_buf path = {0};
     vlp_status status = VLP_OK;
     const reader *r = find_reader(folder, &path, &status);
-    if (r)
+    if (r) {
         status = r->open(out, folder, path.data);
-    else if (status == VLP_OK)
+        if (status == VLP_OK) status = match_weights(*out, folder, &path);
+    } else if (status == VLP_OK)
         status = VLP_FAIL(VLP_ERR_NOT_FOUND,
                           "%s: no tokenizer in this folder: vocab.txt is missing, and so are "
                           "vocab.json with merges.txt and tokenizer.json",
                           folder);
     vlp_buf_free(&path);
+    if (status != VLP_OK) {
+        vlp_tokenizer_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 

@@ -10,6 +10,7 @@
 #define VLP_TEXT_TOKENIZER_H
 
 #include "core/hash.h"
+#include "core/json.h"
 #include "core/memory.h"
 
 #include <stdbool.h>
@@ -45,6 +46,9 @@ const char *vlp_tokenizer_kind_name(const vlp_tokenizer *tokenizer); /* "wordpie
 
 /* Of the kind and all tokens in order: weights belong to one such list. */
 vlp_hash vlp_tokenizer_hash(const vlp_tokenizer *tokenizer);
+/* Writes that hash into a model's config.json, as "tokenizer_hash". Opening a folder whose
+ * config.json has another one is VLP_ERR_FORMAT: the same words would get other ids. */
+void vlp_tokenizer_mark(const vlp_tokenizer *tokenizer, vlp_json *config);
 
 int32_t vlp_tokenizer_size(const vlp_tokenizer *tokenizer);
 vlp_special_ids vlp_tokenizer_special(const vlp_tokenizer *tokenizer);

@@ -172,6 +172,16 @@ int vlp_unicode_decompose(uint32_t code, uint32_t out[4]) {
     return (int)count;
 }
 
+int vlp_unicode_decompose_compatibly(uint32_t code, uint32_t *out, int max) {
+    utf8proc_int32_t parts[32];
+    int boundary = 0;
+    utf8proc_ssize_t count = utf8proc_decompose_char(
+        (utf8proc_int32_t)code, parts, 32, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, &boundary);
+    int n = count > 0 && count <= 32 && count <= max ? (int)count : 0;
+    for (int i = 0; i < n; i++) out[i] = (uint32_t)parts[i];
+    return n;
+}
+
 uint8_t vlp_unicode_combining_class(uint32_t code) {
     return (uint8_t)utf8proc_get_property((utf8proc_int32_t)code)->combining_class;
 }

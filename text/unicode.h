@@ -45,6 +45,8 @@ bool vlp_unicode_is_case_ignorable(uint32_t code);
 
 /* Canonical decomposition of one code point into at most 4; returns how many. */
 int vlp_unicode_decompose(uint32_t code, uint32_t out[4]);
+/* The compatible decomposition (NFKD), at most max. */
+int vlp_unicode_decompose_compatibly(uint32_t code, uint32_t *out, int max);
 uint8_t vlp_unicode_combining_class(uint32_t code);
 
 /* NFC of well-formed text, at most max bytes; out is not text. A run of more than 256 combining

@@ -112,8 +112,11 @@ static vlp_status save_json(const vlp_trainer *t, const char *name, vlp_json *js
 vlp_status vlp_trainer_save_folder(const vlp_trainer *t) {
     vlp_buf path = {0};
     vlp_status status = vlp_make_folder(t->out);
-    if (status == VLP_OK)
-        status = save_json(t, "config.json", vlp_model_config_write(&t->model->config), &path);
+    if (status == VLP_OK) {
+        vlp_json *config = vlp_model_config_write(&t->model->config);
+        vlp_tokenizer_mark(t->tokenizer, config);
+        status = save_json(t, "config.json", config, &path);
+    }
     if (status == VLP_OK)
         status =
             save_json(t, "preprocessor_config.json", vlp_transform_to_json(&t->transform), &path);
