@@ -6,7 +6,8 @@ vlp_build_packages=(
     libopenblas-dev libpng-dev libjpeg62-turbo-dev libstb-dev
     libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev
 )
-vlp_test_packages=(libcmocka-dev)
+# clang builds the fuzz targets.
+vlp_test_packages=(libcmocka-dev clang libclang-rt-dev libomp-dev)
 vlp_corpus_packages=(
     openclipart-png tuxpaint-stamps-default pysiogame
     ruby-tanuki-emoji ruby-gemojione dataset-fashion-mnist
@@ -58,6 +59,6 @@ install_packages() {
     as_root apt-get update -q >/dev/null ||
         say "packages: apt-get update failed, trying with the lists that are there"
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null ||
+        apt-get install -q -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||
         die "apt-get could not install: ${missing[*]}"
 }
