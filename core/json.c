@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 vlp_status vlp_json_parse(vlp_json **out, const char *text, size_t len, const char *where) {
@@ -71,6 +72,43 @@ vlp_json *vlp_json_get(const vlp_json *object, const char *path) {
         path = dot + 1;
     }
     return json_object_get(object, path);
+}
+
+static const struct {
+    bool (*is)(const vlp_json *value);
+    const char *words;
+} types[] = {
+    [VLP_JSON_STRING] = {vlp_json_is_string, "a string"},
+    [VLP_JSON_INTEGER] = {vlp_json_is_integer, "a whole number"},
+    [VLP_JSON_NUMBER] = {vlp_json_is_number, "a number"},
+    [VLP_JSON_BOOL] = {vlp_json_is_bool, "true or false"},
+    [VLP_JSON_OBJECT] = {vlp_json_is_object, "an object"},
+};
+
+static vlp_status check_section(const vlp_json *object, const char *path, int n,
+                                const char *where) {
+    char section[256];
+    if (n >= (int)sizeof section) return VLP_OK;
+    snprintf(section, sizeof section, "%.*s", n, path);
+    const vlp_json *value = vlp_json_get(object, section);
+    if (!value || vlp_json_is_null(value) || vlp_json_is_object(value)) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT, "%s: \"%s\" must be an object", where, section);
+}
+
+vlp_status vlp_json_expect(const vlp_json *object, const vlp_json_typed *keys, size_t n,
+                           const char *where) {
+    if (!vlp_json_is_object(object))
+        return VLP_FAIL(VLP_ERR_FORMAT, "%s: a JSON object is wanted", where);
+    for (size_t i = 0; i < n; i++) {
+        const char *path = keys[i].path;
+        for (const char *dot = path; (dot = strchr(dot, '.')); dot++)
+            VLP_TRY(check_section(object, path, (int)(dot - path), where));
+        const vlp_json *value = vlp_json_get(object, path);
+        if (value && !vlp_json_is_null(value) && !types[keys[i].type].is(value))
+            return VLP_FAIL(VLP_ERR_FORMAT, "%s: \"%s\" must be %s", where, path,
+                            types[keys[i].type].words);
+    }
+    return VLP_OK;
 }
 
 size_t vlp_json_len(const vlp_json *array) {

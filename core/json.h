@@ -33,7 +33,25 @@ vlp_json *vlp_json_key(const vlp_json *object, const char *key); /* one key, dot
 size_t vlp_json_len(const vlp_json *array);                      /* 0 for what is not an array */
 vlp_json *vlp_json_at(const vlp_json *array, size_t index);
 
-/* Values with a fallback for what is absent or of another type. Strings are UTF-8, borrowed. */
+/* What a key must hold where it is given: absent and null pass. VLP_ERR_FORMAT names where (the
+ * file), the key and what is wanted; so it does when the object, or a section on the way to the
+ * key, is no object. */
+typedef enum {
+    VLP_JSON_STRING,
+    VLP_JSON_INTEGER,
+    VLP_JSON_NUMBER,
+    VLP_JSON_BOOL,
+    VLP_JSON_OBJECT,
+} vlp_json_type;
+typedef struct {
+    const char *path;
+    vlp_json_type type;
+} vlp_json_typed;
+vlp_status vlp_json_expect(const vlp_json *object, const vlp_json_typed *keys, size_t n,
+                           const char *where);
+
+/* Values with a fallback for what is absent or of another type (vlp_json_expect refuses the
+ * latter). Strings are UTF-8, borrowed. */
 const char *vlp_json_string(const vlp_json *object, const char *path, const char *fallback);
 int64_t vlp_json_int(const vlp_json *object, const char *path, int64_t fallback);
 double vlp_json_double(const vlp_json *object, const char *path, double fallback);

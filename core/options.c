@@ -160,11 +160,22 @@ vlp_status vlp_options_read(vlp_options table, void *target, const vlp_json *obj
     return read_members(table, target, object, "", where);
 }
 
+/* "vision_config.width": "vision_config" must be an object where it is given. */
+static vlp_status check_sections(const vlp_json *object, const char *key, const char *where) {
+    char section[VLP_OPTION_TEXT_BYTES];
+    for (const char *dot = key; (dot = strchr(dot, '.')); dot++) {
+        snprintf(section, sizeof section, "%.*s", (int)(dot - key), key);
+        VLP_TRY(vlp_json_expect(object, &(vlp_json_typed){section, VLP_JSON_OBJECT}, 1, where));
+    }
+    return VLP_OK;
+}
+
 vlp_status vlp_options_pick(vlp_options table, void *target, const vlp_json *object,
                             const char *where) {
     if (!vlp_json_is_object(object))
         return VLP_FAIL(VLP_ERR_FORMAT, "%s: a JSON object is wanted", where);
     for (size_t i = 0; i < table.count; i++) {
+        VLP_TRY(check_sections(object, table.rows[i].key, where));
         const vlp_json *value = vlp_json_get(object, table.rows[i].key);
         if (value && !vlp_json_is_null(value))
             VLP_TRY(read_value(&table.rows[i], target, value, where));

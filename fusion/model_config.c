@@ -77,6 +77,7 @@ static void complete(vlp_model_config *c) {
 
 vlp_status vlp_model_config_read(vlp_model_config *out, const vlp_json *json, const char *where) {
     *out = (vlp_model_config){0};
+    VLP_TRY(vlp_json_expect(json, &(vlp_json_typed){"model_type", VLP_JSON_STRING}, 1, where));
     const char *type = vlp_json_string(json, "model_type", "");
     if (strcmp(type, model_type) != 0)
         return VLP_FAIL(VLP_ERR_UNSUPPORTED,

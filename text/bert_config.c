@@ -31,6 +31,9 @@ static const vlp_option rows[] = {
 static const vlp_options table = {rows, VLP_COUNT(rows)};
 
 static vlp_status check_kind(const vlp_json *json, const char *where) {
+    static const vlp_json_typed keys[] = {{"position_embedding_type", VLP_JSON_STRING},
+                                          {"is_decoder", VLP_JSON_BOOL}};
+    VLP_TRY(vlp_json_expect(json, keys, VLP_COUNT(keys), where));
     const char *positions = vlp_json_string(json, "position_embedding_type", "absolute");
     if (strcmp(positions, "absolute") != 0)
         return VLP_FAIL(VLP_ERR_UNSUPPORTED,

@@ -29,6 +29,7 @@ vlp_status vlp_wordpiece_read(vlp_wordpiece *w, const char *text, size_t len, co
 
 static vlp_status read_word_chars(const vlp_json *config, const char *where, size_t *value) {
     static const char key[] = "max_input_chars_per_word";
+    VLP_TRY(vlp_json_expect(config, &(vlp_json_typed){key, VLP_JSON_INTEGER}, 1, where));
     int64_t chars = vlp_json_int(config, key, (int64_t)*value);
     if (chars < 1 || chars > VLP_WORD_MAX_CHARS)
         return VLP_FAIL(VLP_ERR_FORMAT, "%s: %s: %lld is not between 1 and %d", where, key,

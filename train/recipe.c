@@ -61,6 +61,12 @@ static vlp_status apply(vlp_recipe *out, const char *name, const char *size, int
 static vlp_status apply_json(vlp_recipe *out, const vlp_json *json, const char *name,
                              const char *size, int depth) {
     static const char *const known[] = {"about", "base", "set", "size", "sizes"};
+    static const vlp_json_typed keys[] = {{"about", VLP_JSON_STRING},
+                                          {"base", VLP_JSON_STRING},
+                                          {"size", VLP_JSON_STRING},
+                                          {"set", VLP_JSON_OBJECT},
+                                          {"sizes", VLP_JSON_OBJECT}};
+    VLP_TRY(vlp_json_expect(json, keys, VLP_COUNT(keys), name));
     for (void *it = vlp_json_first(json); it; it = vlp_json_next(json, it)) {
         const char *key = vlp_json_iter_key(it);
         bool found = false;
@@ -77,7 +83,7 @@ static vlp_status apply_json(vlp_recipe *out, const vlp_json *json, const char *
     if (!asked) size = vlp_json_string(json, "size", "");
     if (base) VLP_TRY(apply(out, base, sizes ? NULL : size, depth + 1));
     snprintf(out->name, sizeof out->name, "%.100s", name);
-    if (set) VLP_TRY(vlp_options_read(vlp_recipe_options, out, set, name));
+    if (vlp_json_is_object(set)) VLP_TRY(vlp_options_read(vlp_recipe_options, out, set, name));
     if (sizes && *size) return apply_size(out, sizes, name, size);
     if (asked && !base && !sizes)
         return VLP_FAIL(VLP_ERR_USAGE, "recipe %s has no sizes to choose from; leave --size away",

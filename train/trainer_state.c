@@ -158,6 +158,13 @@ static vlp_status load_state(vlp_trainer *t, const char *folder, int64_t ema_upd
 }
 
 static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char *path) {
+    static const vlp_json_typed keys[] = {
+        {"step", VLP_JSON_INTEGER},   {"cursor", VLP_JSON_INTEGER},
+        {"rows", VLP_JSON_INTEGER},   {"ema_updates", VLP_JSON_INTEGER},
+        {"loss", VLP_JSON_NUMBER},    {"seconds", VLP_JSON_NUMBER},
+        {"waited", VLP_JSON_NUMBER},  {"folder", VLP_JSON_STRING},
+        {"threads", VLP_JSON_INTEGER}};
+    VLP_TRY(vlp_json_expect(json, keys, VLP_COUNT(keys), path));
     t->step = vlp_json_int(json, "step", -1);
     const int64_t most = (int64_t)1 << 53; /* whole numbers that JSON keeps */
     t->cursor = vlp_json_int(json, "cursor", -1);

@@ -200,9 +200,11 @@ static vlp_status read_augment(const reader *r, vlp_augment *out) {
 }
 
 vlp_status vlp_transform_from_json(vlp_transform *out, const vlp_json *config, const char *where) {
+    static const vlp_json_typed keys[] = {{"image_processor_type", VLP_JSON_STRING},
+                                          {"feature_extractor_type", VLP_JSON_STRING},
+                                          {"augment", VLP_JSON_OBJECT}};
     reader r = {config, where};
-    if (!vlp_json_is_object(config))
-        return VLP_FAIL(VLP_ERR_FORMAT, "%s: must be a JSON object", where);
+    VLP_TRY(vlp_json_expect(config, keys, VLP_COUNT(keys), where));
     *out = vlp_transform_defaults(0);
     out->exif_rotate = false;
     out->background = -1;
