@@ -41,7 +41,7 @@ static vlp_status measure(const vlp_catalogue *c, const sizes *s, double *ms) {
         int64_t n;
         vlp_bench_noise(query, s->dim, (uint64_t)(q + 3));
         double began = vlp_op_profile_clock();
-        vlp_catalogue_top(c, query, s->top, hits, &n);
+        status = vlp_catalogue_top(c, query, s->top, hits, &n);
         if (q >= 0) took[q] = 1e3 * (vlp_op_profile_clock() - began);
     }
     if (status == VLP_OK) *ms = vlp_bench_median(took, s->queries);

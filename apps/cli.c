@@ -165,6 +165,40 @@ static void print_flags(const cli_flag *flags) {
     }
 }
 
+/* "train, load: text" is of the jobs train and load; without such a beginning, of all. */
+static bool belongs_to(const char *help, const char *job) {
+    size_t n = strlen(job), end = strcspn(help, ":");
+    if (help[end] == '\0' || strspn(help, "abcdefghijklmnopqrstuvwxyz, ") != end) return true;
+    for (const char *at = help; at < help + end; at += strcspn(at, " :") + 1)
+        if (strncmp(at, job, n) == 0 && (at[n] == ',' || at[n] == ':')) return true;
+    return false;
+}
+
+vlp_status cli_check_job(const cli_args *args, const char *job) {
+    for (int i = 0; i < args->n_given; i++) {
+        const cli_flag *flag =
+            find_in(args->flags, args->given[i].name, strlen(args->given[i].name), '\0');
+        if (flag && !belongs_to(flag->help, job))
+            return VLP_FAIL(VLP_ERR_USAGE, "%s takes no %s, which is for %.*s", job, flag->name,
+                            (int)strcspn(flag->help, ":"), flag->help);
+    }
+    return VLP_OK;
+}
+
+static vlp_status check_pairs(const cli_command *command, const cli_args *args) {
+    static const cli_pair none = {NULL, NULL}, quiet_or_not[] = {{"--quiet", "--verbose"}, none};
+    const cli_pair *clashes[] = {quiet_or_not, command->clashes ? command->clashes : &none};
+    for (size_t t = 0; t < VLP_COUNT(clashes); t++)
+        for (const cli_pair *p = clashes[t]; p->first; p++)
+            if (cli_has(args, p->first) && cli_has(args, p->second))
+                return VLP_FAIL(VLP_ERR_USAGE, "%s and %s contradict each other; give one of them",
+                                p->first, p->second);
+    for (const cli_pair *p = command->needs ? command->needs : &none; p->first; p++)
+        if (cli_has(args, p->first) && !cli_has(args, p->second))
+            return VLP_FAIL(VLP_ERR_USAGE, "%s means nothing without %s", p->first, p->second);
+    return VLP_OK;
+}
+
 void cli_print_help(const cli_command *command) {
     printf("vlp %s: %s\n\nUsage: vlp %s %s\n", command->name, command->summary, command->name,
            command->usage);
@@ -213,6 +247,7 @@ int cli_run(const cli_command *command, int argc, char **argv) {
         cli_print_help(command);
     } else if (code == EXIT_DONE) {
         vlp_status status = apply_common(&args);
+        if (status == VLP_OK) status = check_pairs(command, &args);
         if (status == VLP_OK) status = cli_check_outputs(&args);
         code = status == VLP_OK ? command->run(&args) : cli_fail(status);
         cli_progress_end();

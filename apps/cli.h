@@ -20,6 +20,11 @@ typedef struct {
     const char *help;  /* one line */
 } cli_flag;
 
+/* Two flags: that contradict each other, or of which the first means nothing without the second. */
+typedef struct {
+    const char *first, *second;
+} cli_pair;
+
 enum { CLI_MAX_FLAGS = 64, CLI_MAX_VALUES = 256 };
 
 /* A parsed command line; texts are borrowed from argv. */
@@ -35,11 +40,12 @@ typedef struct {
 
 typedef struct {
     const char *name, *summary;
-    const char *usage;     /* after "vlp NAME " */
-    const char *details;   /* a paragraph, or NULL */
-    const char *examples;  /* real command lines, one a line */
-    const cli_flag *flags; /* ends with name NULL; the common ones are added */
-    bool dashed_texts;     /* "-red" is a text, not an option: one dash and more than one letter */
+    const char *usage;               /* after "vlp NAME " */
+    const char *details;             /* a paragraph, or NULL */
+    const char *examples;            /* real command lines, one a line */
+    const cli_flag *flags;           /* ends with name NULL; the common ones are added */
+    const cli_pair *clashes, *needs; /* end with first NULL; or NULL */
+    bool dashed_texts; /* "-red" is a text, not an option: one dash and more than one letter */
     int (*run)(const cli_args *args);
 } cli_command;
 
@@ -53,6 +59,10 @@ vlp_status cli_int(const cli_args *args, const char *name, int64_t fallback, int
                    int64_t most, int64_t *out);
 vlp_status cli_double(const cli_args *args, const char *name, double fallback, double least,
                       double most, double *out);
+
+/* Where a command has several jobs and a flag's help begins with the ones it belongs to ("train,
+ * load: ..."): refuses flags of others than `job`. */
+vlp_status cli_check_job(const cli_args *args, const char *job);
 
 /* Prints the message of a failed status as one line to stderr and returns the exit code. */
 int cli_fail(vlp_status status);

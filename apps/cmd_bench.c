@@ -63,7 +63,8 @@ static int run(const cli_args *args) {
         if (args->n_positional > 2)
             return cli_usage("bench %s: what is \"%s\"?", what, args->positional[2]);
         cli_watch_signals();
-        return rows[i].run(args);
+        vlp_status status = cli_check_job(args, what);
+        return status == VLP_OK ? rows[i].run(args) : cli_fail(status);
     }
     char hint[128];
     return cli_usage("bench measures gemm, train, encode, load or search, not \"%s\"%s", what,

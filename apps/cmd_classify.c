@@ -20,6 +20,8 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const cli_pair clashes[] = {{"--json", "--csv"}, {NULL, NULL}};
+
 typedef struct {
     const cli_list *classes;
     FILE *errors;
@@ -174,5 +176,6 @@ const cli_command cmd_classify = {
         "  vlp classify run photos/ --classes names.txt --templates prompts.txt --top 3 --csv\n"
         "  find . -name '*.png' | vlp classify run - --classes names.txt --threshold 0.5 --json\n",
     .flags = flags,
+    .clashes = clashes,
     .run = run,
 };

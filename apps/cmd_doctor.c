@@ -15,6 +15,8 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const cli_pair clashes[] = {{"--json", "--gemm"}, {NULL, NULL}};
+
 static const struct {
     const char *name;
     const char *(*version)(void);
@@ -154,5 +156,6 @@ const cli_command cmd_doctor = {
         "OPENBLAS_CORETYPE chooses OpenBLAS's, VLP_GEMM_CURE=off leaves its choice.",
     .examples = "  vlp doctor\n  vlp doctor --json\n",
     .flags = flags,
+    .clashes = clashes,
     .run = run,
 };

@@ -30,6 +30,9 @@ static void print_report(const cli_args *args, const vlp_embedder *e, const vlp_
     char model[33], time[32];
     vlp_embed_model_id(e, model);
     double rate = r->seconds > 0 ? (double)r->embedded / r->seconds : 0;
+    if (r->damaged > 0 && !cli_quiet())
+        fprintf(stderr, "%lld damaged embeddings were thrown away and made again\n",
+                (long long)r->damaged);
     if (!cli_quiet())
         fprintf(stderr,
                 "%lld embedded in %s (%.1f/s), %lld were already, %lld skipped, %lld files gone\n",
@@ -42,6 +45,7 @@ static void print_report(const cli_args *args, const vlp_embedder *e, const vlp_
     vlp_json_set_int(json, "already", r->present);
     vlp_json_set_int(json, "skipped", r->skipped + bad);
     vlp_json_set_int(json, "gone", r->gone);
+    if (r->damaged > 0) vlp_json_set_int(json, "damaged", r->damaged);
     vlp_json_set_int(json, "dimensions", vlp_embedder_width(e));
     vlp_json_set_string(json, "model", model);
     vlp_json_set_double(json, "images_per_s", rate);

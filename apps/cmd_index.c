@@ -24,6 +24,8 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const cli_pair clashes[] = {{"--split", "--split-hash"}, {NULL, NULL}};
+
 static bool progress(int64_t rows, void *user) {
     (void)user;
     cli_progress("%lld rows", (long long)rows);
@@ -114,5 +116,6 @@ const cli_command cmd_index = {
         "  vlp index pairs.db captions.csv --split-hash 90,5,5\n"
         "  vlp index pairs.db annotations.json --format coco --images train2017/\n",
     .flags = flags,
+    .clashes = clashes,
     .run = run,
 };

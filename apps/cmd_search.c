@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "datasets/catalogue.h"
 #include "datasets/meta.h"
 #include "train/gallery.h"
 #include "train/search.h"
@@ -17,13 +18,14 @@ static const cli_flag flags[] = {
      "only pictures that pass, for instance \"folder=2023 and width>800\""},
     {"--rerank", 0, "N", "orders the best N by the matching head"},
     {"--hybrid", 0, NULL, "together with words in captions and file names"},
-    {"--relevant", 0, NULL, "only hits that stand out; exit code 1 when none does"},
-    {"--least-z", 0, "Z", "how far they must stand out (default: sqrt(2 ln N) of N pictures)"},
+    {"--least-z", 0, "Z", "only hits that stand out of the catalogue so far; try 6"},
     {"--html", 0, "FILE", "writes a gallery page"},
     {"--json", 0, NULL, "a JSON object a hit"},
     {"--print0", '0', NULL, "paths only, each ended by NUL, for xargs -0"},
     {NULL, 0, NULL, NULL},
 };
+
+static const cli_pair clashes[] = {{"--json", "--print0"}, {NULL, NULL}};
 
 enum { MAX_TEXTS = 64 };
 
@@ -55,6 +57,22 @@ static void print_hits(const cli_args *args, const vlp_found *found) {
     }
 }
 
+static vlp_status say_damaged(const cli_args *args, const vlp_index *index,
+                              const vlp_search *search, const char *model) {
+    int64_t first, n = vlp_search_damaged(search, &first);
+    if (n == 0 || cli_quiet()) return VLP_OK;
+    vlp_buf path = {0}, caption = {0};
+    vlp_status status = vlp_catalogue_item(index, first, &path, &caption);
+    if (status == VLP_OK)
+        fprintf(stderr,
+                "%lld pictures left out: their embeddings are damaged (the first: %s); run: vlp "
+                "embed %s --model %s\n",
+                (long long)n, path.data, args->positional[0], model);
+    vlp_buf_free(&path);
+    vlp_buf_free(&caption);
+    return status;
+}
+
 static vlp_status gallery(const cli_args *args, const vlp_index *index, const vlp_found *found) {
     const char *file = cli_text(args, "--html", NULL), *image = cli_text(args, "--image", NULL);
     if (!file) return VLP_OK;
@@ -84,8 +102,8 @@ static void say_what_is_missing(const cli_args *args, const vlp_search *search,
     if (found->searched == 0)
         fputs("nothing found: no embedded picture passes the filter\n", stderr);
     else
-        fprintf(stderr, "nothing relevant: the best of %lld pictures has z %.1f, below %.1f\n",
-                (long long)found->searched, found->best_z, found->least_z);
+        fprintf(stderr, "nothing stands out so far: the best of %lld pictures has z %.1f\n",
+                (long long)found->searched, found->best_z);
 }
 
 static vlp_status read_query(const cli_args *args, vlp_query *q,
@@ -100,7 +118,7 @@ static vlp_status read_query(const cli_args *args, vlp_query *q,
     }
     q->image = cli_text(args, "--image", NULL);
     q->hybrid = cli_has(args, "--hybrid");
-    q->relevant = cli_has(args, "--relevant") || cli_has(args, "--least-z");
+    q->has_least_z = cli_has(args, "--least-z");
     VLP_TRY(cli_int(args, "--top", 10, 1, 10000000, &q->top));
     VLP_TRY(cli_int(args, "--rerank", 0, 1, 1000000, &q->rerank));
     return cli_double(args, "--least-z", 0, 0, 1000, &q->least_z);
@@ -130,6 +148,7 @@ static vlp_status search_index(const cli_args *args, const vlp_query *q, const v
     VLP_TRY(vlp_embedder_open(&e, model, q->rerank > 0 ? 32 : 1));
     vlp_status status = vlp_search_open(&search, index, e, model, cli_text(args, "--where", NULL));
     if (status == VLP_OK) status = vlp_search_run(search, q, found);
+    if (status == VLP_OK) status = say_damaged(args, index, search, model);
     if (status == VLP_OK) say_what_is_missing(args, search, found, model);
     vlp_search_free(search);
     vlp_embedder_free(e);
@@ -166,13 +185,17 @@ const cli_command cmd_search = {
         "Several texts are combined: +TEXT adds, -TEXT takes away, 2:TEXT counts twice. The\n"
         "catalogue must be embedded (vlp embed). Output: rank, score, path, first caption.\n"
         "Scores are cosines; with --rerank probabilities, with --hybrid reciprocal ranks.\n"
-        "Exit code 1: nothing found.",
+        "With --json each hit has its z: by how many spreads of all the pictures' cosines it lies\n"
+        "above their median. It compares hits of different queries; it does not say that a hit is\n"
+        "right: what the catalogue lacks has nearest pictures too, and some stand out.\n"
+        "Exit code 1: nothing found, or nothing that stands out by --least-z.",
     .examples =
         "  vlp search photos.db \"a dog on a beach\" --top 20\n"
         "  vlp search photos.db \"a dog\" +snow -night --where \"folder=2023\"\n"
         "  vlp search photos.db --image cat.jpg \"2:sleeping\" --html hits.html\n"
-        "  vlp search photos.db \"a zebra\" --relevant --print0 | xargs -0 -r cp -t zebras/\n",
+        "  vlp search photos.db \"a zebra\" --least-z 6 --print0 | xargs -0 -r cp -t zebras/\n",
     .flags = flags,
+    .clashes = clashes,
     .dashed_texts = true,
     .run = run,
 };

@@ -1,6 +1,7 @@
 #include "apps/commands.h"
 #include "apps/files.h"
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/suggest.h"
 #include "datasets/captions.h"
@@ -67,6 +68,25 @@ static vlp_status train_tokenizer(const cli_args *args, vlp_tokenizer **out) {
     return status;
 }
 
+/* A model's embedding rows belong to its vocabulary: another one would give other words silently.
+ */
+static vlp_status refuse_model(const char *folder) {
+    static const char *const files[] = {"config.json", "model.safetensors",
+                                        "model.safetensors.index.json", "recipe.json"};
+    vlp_buf path = {0};
+    vlp_status status = VLP_OK;
+    for (size_t i = 0; i < VLP_COUNT(files) && status == VLP_OK; i++) {
+        status = vlp_path_join(&path, folder, files[i]);
+        if (status == VLP_OK && vlp_path_exists(path.data))
+            status = VLP_FAIL(VLP_ERR_USAGE,
+                              "--out %s holds a model (%s), which needs the vocabulary that it "
+                              "has; name another folder",
+                              folder, files[i]);
+    }
+    vlp_buf_free(&path);
+    return status;
+}
+
 static int run_train(const cli_args *args) {
     const char *kind = cli_text(args, "--kind", kinds[0]), *out = cli_text(args, "--out", NULL);
     if (strcmp(kind, kinds[0]) != 0) return refuse_kind(kind);
@@ -74,7 +94,8 @@ static int run_train(const cli_args *args) {
         return cli_usage("tokenizer train needs an index or text files (- reads standard input)");
     if (!out) return cli_usage("tokenizer train needs --out DIR, the folder to write");
     vlp_tokenizer *tokenizer;
-    vlp_status status = train_tokenizer(args, &tokenizer);
+    vlp_status status = refuse_model(out);
+    if (status == VLP_OK) status = train_tokenizer(args, &tokenizer);
     if (status != VLP_OK) return cli_fail(status);
     status = vlp_tokenizer_save(tokenizer, out);
     int32_t size = vlp_tokenizer_size(tokenizer);
@@ -137,11 +158,14 @@ static vlp_status read_json_ids(work *w, const char *line, size_t len, int *n) {
     const vlp_json *list = vlp_json_is_array(json) ? json : vlp_json_key(json, "ids");
     size_t count = vlp_json_len(list);
     vlp_status status = make_room(w, count + 1);
-    if (status == VLP_OK)
-        for (size_t i = 0; i < count; i++) {
-            int64_t id = vlp_json_as_int(vlp_json_at(list, i));
-            w->ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
-        }
+    if (status == VLP_OK && !vlp_json_is_array(list))
+        status = VLP_FAIL(VLP_ERR_FORMAT, "no ids; give [1,2] or {\"ids\":[1,2]}");
+    for (size_t i = 0; i < count && status == VLP_OK; i++) {
+        int64_t id = vlp_json_as_int(vlp_json_at(list, i));
+        w->ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id;
+        if (!vlp_json_is_integer(vlp_json_at(list, i)))
+            status = VLP_FAIL(VLP_ERR_FORMAT, "element %zu of the ids is no whole number", i);
+    }
     *n = (int)count;
     vlp_json_free(json);
     return status;
@@ -194,15 +218,30 @@ static int run_lines(const cli_args *args, cli_line_fn each) {
     return status == VLP_OK ? EXIT_DONE : cli_fail(status);
 }
 
+static int run_encode(const cli_args *args) {
+    return run_lines(args, encode_line);
+}
+
+static int run_decode(const cli_args *args) {
+    return run_lines(args, decode_line);
+}
+
+static const struct {
+    const char *verb;
+    int (*run)(const cli_args *args);
+} jobs[] = {{"train", run_train}, {"encode", run_encode}, {"decode", run_decode}};
+
 static int run(const cli_args *args) {
-    static const char *const verbs[] = {"train", "encode", "decode"};
-    const char *verb = args->n_positional ? args->positional[0] : "";
-    if (strcmp(verb, "train") == 0) return run_train(args);
-    if (strcmp(verb, "encode") == 0) return run_lines(args, encode_line);
-    if (strcmp(verb, "decode") == 0) return run_lines(args, decode_line);
+    const char *known[VLP_COUNT(jobs)], *verb = args->n_positional ? args->positional[0] : "";
+    for (size_t i = 0; i < VLP_COUNT(jobs); i++) {
+        known[i] = jobs[i].verb;
+        if (strcmp(verb, known[i]) != 0) continue;
+        vlp_status status = cli_check_job(args, verb);
+        return status == VLP_OK ? jobs[i].run(args) : cli_fail(status);
+    }
     char hint[128];
     return cli_usage("tokenizer does train, encode or decode, not \"%s\"%s", verb,
-                     vlp_suggest_text(verb, verbs, VLP_COUNT(verbs), hint, sizeof hint));
+                     vlp_suggest_text(verb, known, VLP_COUNT(jobs), hint, sizeof hint));
 }
 
 const cli_command cmd_tokenizer = {

@@ -1,9 +1,14 @@
 #include "datasets/catalogue.h"
 
+#include "core/kernels.h"
+#include "core/threads.h"
 #include "datasets/filter.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { SCAN_GRAIN = 1024 }; /* vectors that are worth a thread */
 
 vlp_status vlp_catalogue_missing(vlp_rows *out, const vlp_index *index, const char *model) {
     *out = (vlp_rows){0};
@@ -42,69 +47,140 @@ done:
     return status;
 }
 
-static vlp_status take_row(vlp_catalogue *out, vlp_stmt *stmt, const char *model,
-                           int64_t *capacity) {
-    int64_t bytes, dim = vlp_column_int(stmt, 1);
-    const void *vector = vlp_column_blob(stmt, 2, &bytes);
-    if (out->n == 0) out->dim = dim;
-    if (dim != out->dim || dim < 1 || bytes != dim * (int64_t)sizeof(float))
-        return VLP_FAIL(VLP_ERR_FORMAT,
-                        "image %lld has an embedding of %lld numbers among ones of %lld (model %s);"
-                        " delete the index and embed again",
-                        (long long)vlp_column_int(stmt, 0), (long long)dim, (long long)out->dim,
-                        model);
-    if (out->n == *capacity) {
-        *capacity = *capacity ? *capacity + *capacity / 2 : 1024;
-        int64_t *ids = vlp_realloc(out->ids, (size_t)*capacity * sizeof *ids);
-        if (!ids) return VLP_ERR_MEMORY;
-        out->ids = ids;
-        float *vectors = vlp_realloc(out->vectors, (size_t)(*capacity * dim) * sizeof *vectors);
-        if (!vectors) return VLP_ERR_MEMORY;
-        out->vectors = vectors;
-    }
-    out->ids[out->n] = vlp_column_int(stmt, 0);
-    memcpy(out->vectors + out->n++ * dim, vector, (size_t)bytes);
-    return VLP_OK;
+/* Damaged: of another width, cut short, or not finite. */
+static bool copy_vector(float *out, vlp_stmt *stmt, int column, int64_t dim) {
+    int64_t bytes;
+    const void *vector = vlp_column_blob(stmt, column, &bytes);
+    if (vlp_column_int(stmt, column - 1) != dim || bytes != dim * (int64_t)sizeof(float))
+        return false;
+    memcpy(out, vector, (size_t)bytes);
+    return isfinite((double)vlp_kernels_get()->sum_squares(dim, out));
 }
 
-static vlp_status load_rows(vlp_catalogue *out, vlp_stmt *stmt, const char *model) {
-    int64_t capacity = 0;
-    while (true) {
-        bool row;
-        VLP_TRY(vlp_stmt_step(stmt, &row));
-        if (!row) return VLP_OK;
-        VLP_TRY(take_row(out, stmt, model, &capacity));
+/* image_id, dim, vector, passes */
+static void take_row(vlp_catalogue *out, vlp_stmt *stmt) {
+    int64_t id = vlp_column_int(stmt, 0);
+    if (!copy_vector(out->vectors + out->n * out->dim, stmt, 2, out->dim)) {
+        if (out->damaged++ == 0) out->first_damaged = id;
+        return;
     }
+    bool passes = vlp_column_int(stmt, 3) != 0;
+    if (out->passes) out->passes[out->n] = passes;
+    out->selected += passes;
+    out->ids[out->n++] = id;
 }
 
-vlp_status vlp_catalogue_load(vlp_catalogue *out, const vlp_index *index, const char *model,
-                              const char *where) {
-    *out = (vlp_catalogue){0};
-    vlp_filter filter;
-    VLP_TRY(vlp_filter_parse(&filter, where, 2));
+static vlp_status reserve(vlp_catalogue *out, vlp_db *db, const char *model, bool filtered) {
+    vlp_stmt *stmt;
+    VLP_TRY(vlp_stmt_new(&stmt, db, "SELECT count(*) FROM embeddings WHERE model=?1"));
+    vlp_bind_text(stmt, 1, model, -1);
+    bool row;
+    vlp_status status = vlp_stmt_step(stmt, &row);
+    size_t n = status == VLP_OK ? (size_t)vlp_column_int(stmt, 0) + 1 : 1;
+    vlp_stmt_free(stmt);
+    VLP_TRY(status);
+    out->ids = vlp_alloc(n * sizeof *out->ids);
+    out->vectors = vlp_alloc(n * (size_t)out->dim * sizeof *out->vectors);
+    out->passes = filtered ? vlp_alloc(n) : NULL;
+    return out->ids && out->vectors && (out->passes || !filtered) ? VLP_OK : VLP_ERR_MEMORY;
+}
+
+/* Counting and reading are one transaction: rows that are added meanwhile do not show. */
+static vlp_status load_rows(vlp_catalogue *out, vlp_db *db, const char *model, const char *where,
+                            const vlp_filter *filter) {
     vlp_buf sql = {0};
     vlp_stmt *stmt = NULL;
     vlp_status status = VLP_OK;
+    VLP_TRY_DONE(reserve(out, db, model, where != NULL));
     VLP_TRY_DONE(vlp_buf_printf(&sql,
-                                "SELECT e.image_id, e.dim, e.vector FROM embeddings e JOIN images i"
-                                " ON i.id=e.image_id WHERE e.model=?1 AND i.state<>2 AND %s"
+                                "SELECT e.image_id, e.dim, e.vector, (%s) FROM embeddings e"
+                                " JOIN images i ON i.id=e.image_id WHERE e.model=?1 AND i.state<>2"
                                 " ORDER BY e.image_id",
-                                filter.sql.data));
-    VLP_TRY_DONE(vlp_stmt_new(&stmt, vlp_index_db(index), sql.data));
+                                filter->sql.data));
+    VLP_TRY_DONE(vlp_stmt_new(&stmt, db, sql.data));
     vlp_bind_text(stmt, 1, model, -1);
-    vlp_filter_bind(&filter, stmt);
-    VLP_TRY_DONE(load_rows(out, stmt, model));
+    vlp_filter_bind(filter, stmt);
+    bool row = true;
+    while (row) {
+        VLP_TRY_DONE(vlp_stmt_step(stmt, &row));
+        if (row) take_row(out, stmt);
+    }
 done:
     vlp_stmt_free(stmt);
     vlp_buf_free(&sql);
+    return status;
+}
+
+vlp_status vlp_catalogue_load(vlp_catalogue *out, const vlp_index *index, const char *model,
+                              int64_t dim, const char *where) {
+    VLP_ASSERT(dim > 0, "vectors of %lld", (long long)dim);
+    *out = (vlp_catalogue){.dim = dim};
+    vlp_db *db = vlp_index_db(index);
+    vlp_filter filter;
+    VLP_TRY(vlp_filter_parse(&filter, where, 2));
+    vlp_status status = vlp_db_exec(db, "BEGIN");
+    if (status == VLP_OK) {
+        status = load_rows(out, db, model, where, &filter);
+        vlp_db_rollback(db);
+    }
     vlp_filter_free(&filter);
     if (status != VLP_OK) vlp_catalogue_close(out);
+    return status;
+}
+
+static vlp_status find_damaged(vlp_rows *out, vlp_db *db, const char *model, int64_t dim,
+                               float *vector) {
+    vlp_stmt *stmt;
+    int64_t capacity = 0;
+    vlp_status status;
+    VLP_TRY(vlp_stmt_new(&stmt, db, "SELECT id, dim, vector FROM embeddings WHERE model=?1"));
+    vlp_bind_text(stmt, 1, model, -1);
+    bool row = true;
+    while ((status = vlp_stmt_step(stmt, &row)) == VLP_OK && row) {
+        if (copy_vector(vector, stmt, 2, dim)) continue;
+        if (out->count == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            int64_t *ids = vlp_realloc(out->ids, (size_t)capacity * sizeof *ids);
+            if (!ids) break;
+            out->ids = ids;
+        }
+        out->ids[out->count++] = vlp_column_int(stmt, 0);
+    }
+    vlp_stmt_free(stmt);
+    return status == VLP_OK && row ? VLP_ERR_MEMORY : status;
+}
+
+static vlp_status delete_all(vlp_db *db, const vlp_rows *rows) {
+    vlp_stmt *stmt = NULL;
+    VLP_TRY(vlp_db_begin(db));
+    vlp_status status = vlp_stmt_new(&stmt, db, "DELETE FROM embeddings WHERE id=?1");
+    for (int64_t i = 0; i < rows->count && status == VLP_OK; i++) {
+        vlp_bind_int(stmt, 1, rows->ids[i]);
+        status = vlp_stmt_run(stmt);
+    }
+    vlp_stmt_free(stmt);
+    if (status == VLP_OK) status = vlp_db_commit(db);
+    if (status != VLP_OK) vlp_db_rollback(db);
+    return status;
+}
+
+vlp_status vlp_catalogue_discard_damaged(vlp_index *index, const char *model, int64_t dim,
+                                         int64_t *n) {
+    vlp_rows damaged = {0};
+    float *vector = vlp_alloc((size_t)dim * sizeof *vector);
+    vlp_db *db = vlp_index_db(index);
+    vlp_status status = vector ? find_damaged(&damaged, db, model, dim, vector) : VLP_ERR_MEMORY;
+    if (status == VLP_OK && damaged.count > 0) status = delete_all(db, &damaged);
+    *n = damaged.count;
+    vlp_free(vector);
+    vlp_rows_close(&damaged);
     return status;
 }
 
 void vlp_catalogue_close(vlp_catalogue *catalogue) {
     vlp_free(catalogue->ids);
     vlp_free(catalogue->vectors);
+    vlp_free(catalogue->passes);
     *catalogue = (vlp_catalogue){0};
 }
 
@@ -155,14 +231,51 @@ static float dot(const float *a, const float *b, int64_t n) {
     return sum;
 }
 
-void vlp_catalogue_top(const vlp_catalogue *catalogue, const float *query, int64_t k, vlp_hit *hits,
-                       int64_t *n) {
-    *n = 0;
-    for (int64_t i = 0; i < catalogue->n; i++) {
-        double score = dot(catalogue->vectors + i * catalogue->dim, query, catalogue->dim);
-        keep_best(hits, k, n, (vlp_hit){catalogue->ids[i], score});
+/* The best of each part; hits [parts, k]. */
+typedef struct {
+    const vlp_catalogue *catalogue;
+    const float *query;
+    int64_t k;
+    vlp_hit *hits;
+    int64_t *found; /* [parts] */
+} scan;
+
+static void scan_part(int64_t begin, int64_t end, int part, void *ctx) {
+    const scan *s = ctx;
+    const vlp_catalogue *c = s->catalogue;
+    vlp_hit *hits = s->hits + part * s->k;
+    int64_t n = 0;
+    for (int64_t i = begin; i < end; i++) {
+        if (c->passes && !c->passes[i]) continue;
+        double score = (double)dot(c->vectors + i * c->dim, s->query, c->dim);
+        keep_best(hits, s->k, &n, (vlp_hit){c->ids[i], score});
     }
-    qsort(hits, (size_t)*n, sizeof *hits, best_first);
+    s->found[part] = n;
+}
+
+vlp_status vlp_catalogue_top(const vlp_catalogue *catalogue, const float *query, int64_t k,
+                             vlp_hit *hits, int64_t *n) {
+    *n = 0;
+    int parts = vlp_parallel_parts(catalogue->n, SCAN_GRAIN);
+    if (parts == 0 || k <= 0) return VLP_OK;
+    if (k > catalogue->n) k = catalogue->n;
+    scan s = {catalogue, query, k, hits, NULL};
+    s.found = vlp_alloc_zero((size_t)parts, sizeof *s.found);
+    if (parts > 1) s.hits = vlp_alloc((size_t)parts * (size_t)k * sizeof *s.hits);
+    vlp_status status = s.found && s.hits ? VLP_OK : VLP_ERR_MEMORY;
+    if (status == VLP_OK) {
+        vlp_parallel_for(catalogue->n, SCAN_GRAIN, scan_part, &s);
+        *n = s.found[0];
+        if (parts > 1) memcpy(hits, s.hits, (size_t)*n * sizeof *hits);
+        if (parts > 1 && *n == k)
+            for (int64_t i = k / 2; i-- > 0;) sink(hits, k, i);
+        for (int part = 1; part < parts; part++)
+            for (int64_t i = 0; i < s.found[part]; i++) keep_best(hits, k, n, s.hits[part * k + i]);
+        qsort(hits, (size_t)*n, sizeof *hits, best_first);
+    }
+    if (s.hits != hits) vlp_free(s.hits);
+    vlp_free(s.found);
+    return status;
 }
 
 /* Every run of letters, digits and bytes above ASCII, quoted, joined by OR: nothing in it can be

@@ -4,7 +4,7 @@
  *     vlp_catalogue_missing(&rows, index, model);            ids without an embedding
  *     ... encode, and every few seconds:
  *     vlp_catalogue_put(index, model, ids, vectors, n, D);   saved; an interrupted run goes on
- *     vlp_catalogue_load(&catalogue, index, model, where);   [N, D], filtered before the search
+ *     vlp_catalogue_load(&catalogue, index, model, D, where);   [N, D] and which of them pass
  *     vlp_catalogue_top(&catalogue, query, k, hits, &n);
  *
  * An image whose content changes loses its embedding and is missing again. */
@@ -30,21 +30,30 @@ vlp_status vlp_catalogue_missing(vlp_rows *out, const vlp_index *index, const ch
 vlp_status vlp_catalogue_put(vlp_index *index, const char *model, const int64_t *ids,
                              const float *vectors, int64_t n, int64_t dim);
 
+/* Deletes embeddings that are not dim finite numbers, so that they are missing again; *n of them.
+ */
+vlp_status vlp_catalogue_discard_damaged(vlp_index *index, const char *model, int64_t dim,
+                                         int64_t *n);
+
 typedef struct {
     int64_t n, dim;
-    int64_t *ids;   /* [n] ascending */
-    float *vectors; /* [n, dim] */
+    int64_t *ids;                   /* [n] ascending */
+    float *vectors;                 /* [n, dim] */
+    uint8_t *passes;                /* [n] whether the filter lets it pass; NULL = all do */
+    int64_t selected;               /* how many pass */
+    int64_t damaged, first_damaged; /* embeddings left out, and the image of the first */
 } vlp_catalogue;
 
-/* where: see datasets/filter.h; NULL = all. An empty result is no error (n = 0, dim = 0); vectors
- * of unequal lengths are. */
+/* One pass over the model's embeddings, each dim wide. where: see datasets/filter.h; NULL = all. An
+ * empty result is no error; embeddings that are not dim finite numbers are left out and counted. */
 vlp_status vlp_catalogue_load(vlp_catalogue *out, const vlp_index *index, const char *model,
-                              const char *where);
+                              int64_t dim, const char *where);
 void vlp_catalogue_close(vlp_catalogue *catalogue);
 
-/* The k largest dot products with query [dim], best first, ties by id; hits [k]. *n <= k. */
-void vlp_catalogue_top(const vlp_catalogue *catalogue, const float *query, int64_t k, vlp_hit *hits,
-                       int64_t *n);
+/* The k largest dot products with query [dim] among those that pass, best first, ties by id; hits
+ * [k]. *n <= k. All threads; the result does not depend on how many. */
+vlp_status vlp_catalogue_top(const vlp_catalogue *catalogue, const float *query, int64_t k,
+                             vlp_hit *hits, int64_t *n);
 
 /* The k images whose captions and file name match the words best, best first: BM25 over captions,
  * and a point for every word in the file's name. Any text is a legal query. */

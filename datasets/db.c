@@ -45,7 +45,7 @@ static vlp_status db_setup(vlp_db *db, vlp_db_mode mode) {
     sqlite3_extended_result_codes(db->raw, 1);
     sqlite3_busy_timeout(db->raw, 30000);
     VLP_TRY(vlp_db_exec(db, "PRAGMA foreign_keys=ON; PRAGMA cache_size=-65536"));
-    if (mode == VLP_DB_READ) return VLP_OK;
+    if (mode == VLP_DB_READ) return vlp_db_exec(db, "PRAGMA query_only=ON");
     return vlp_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
 }
 
@@ -59,9 +59,10 @@ vlp_status vlp_db_open(vlp_db **out, const char *path, vlp_db_mode mode) {
         status = VLP_ERR_MEMORY;
         goto done;
     }
-    int flags =
-        SQLITE_OPEN_NOMUTEX |
-        (mode == VLP_DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    /* A reader opens the file for writing where it may, and then promises not to: only so can the
+     * last one to close fold the log (-wal, -shm) into the file and remove it. */
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE |
+                (mode == VLP_DB_READ ? 0 : SQLITE_OPEN_CREATE);
     int code = sqlite3_open_v2(path, &db->raw, flags, NULL);
     status = code == SQLITE_OK ? db_setup(db, mode) : db_error(db, code, "open the database");
 done:

@@ -1,5 +1,6 @@
 #include "datasets_corpus.h"
 
+#include "core/threads.h"
 #include "datasets/catalogue.h"
 #include "datasets/filter.h"
 
@@ -44,12 +45,12 @@ static void test_datasets_catalogue__missing_put_load_and_top(void **state) {
     assert_int_equal(vlp_catalogue_put(index, "m", missing.ids, vectors, 15, D), VLP_OK);
     vlp_rows_close(&missing);
     vlp_catalogue all;
-    assert_int_equal(vlp_catalogue_load(&all, index, "m", NULL), VLP_OK);
+    assert_int_equal(vlp_catalogue_load(&all, index, "m", D, NULL), VLP_OK);
     assert_int_equal(all.n, N);
     assert_int_equal(all.dim, D);
     vlp_hit hits[N];
     int64_t n;
-    vlp_catalogue_top(&all, all.vectors + 7 * D, 5, hits, &n);
+    assert_int_equal(vlp_catalogue_top(&all, all.vectors + 7 * D, 5, hits, &n), VLP_OK);
     assert_int_equal(n, 5);
     for (int h = 0; h < 5; h++) {
         int better = 0;
@@ -61,10 +62,10 @@ static void test_datasets_catalogue__missing_put_load_and_top(void **state) {
         }
         assert_int_equal(better, h);
     }
-    vlp_catalogue_top(&all, all.vectors, 100, hits, &n);
+    assert_int_equal(vlp_catalogue_top(&all, all.vectors, 100, hits, &n), VLP_OK);
     assert_int_equal(n, N);
     vlp_catalogue_close(&all);
-    assert_int_equal(vlp_catalogue_load(&all, index, "other", NULL), VLP_OK);
+    assert_int_equal(vlp_catalogue_load(&all, index, "other", D, NULL), VLP_OK);
     assert_int_equal(all.n, 0);
     vlp_catalogue_close(&all);
     vlp_index_free(index);
@@ -73,8 +74,9 @@ static void test_datasets_catalogue__missing_put_load_and_top(void **state) {
 
 static int64_t filtered(const vlp_index *index, const char *where) {
     vlp_catalogue some;
-    if (vlp_catalogue_load(&some, index, "m", where) != VLP_OK) fail_msg("%s", vlp_error());
-    int64_t n = some.n;
+    if (vlp_catalogue_load(&some, index, "m", D, where) != VLP_OK) fail_msg("%s", vlp_error());
+    assert_int_equal(some.n, N);
+    int64_t n = some.selected;
     vlp_catalogue_close(&some);
     return n;
 }
@@ -110,6 +112,46 @@ static void test_datasets_catalogue__filters_come_before_the_search(void **state
     assert_int_equal(filtered(index, "path=\"x' OR 1=1 --\""), 0);
     vlp_index_free(index);
     corpus_close(&c);
+}
+
+/* Whole numbers make every sum exact and many scores level. */
+static void test_datasets_catalogue__threads_change_nothing(void **state) {
+    (void)state;
+    enum { MANY = 5000, K = 60 };
+    vlp_catalogue all = {.n = MANY, .dim = D};
+    all.ids = vlp_alloc(MANY * sizeof *all.ids);
+    all.vectors = vlp_alloc(MANY * D * sizeof *all.vectors);
+    all.passes = vlp_alloc(MANY);
+    float query[D];
+    vlp_rng rng = vlp_rng_at(3, VLP_RNG_TEST, 0, 0);
+    for (int64_t i = 0; i < MANY; i++) {
+        all.ids[i] = 10 + i;
+        all.passes[i] = i % 7 != 0;
+        for (int d = 0; d < D; d++) all.vectors[i * D + d] = (float)vlp_rng_below(&rng, 4);
+    }
+    for (int d = 0; d < D; d++) query[d] = (float)vlp_rng_below(&rng, 4);
+    vlp_hit hits[3][K];
+    for (int threads = 1; threads <= 3; threads++) {
+        vlp_hit *got = hits[threads - 1];
+        int64_t n;
+        assert_int_equal(vlp_threads_set(threads), VLP_OK);
+        assert_int_equal(vlp_catalogue_top(&all, query, K, got, &n), VLP_OK);
+        assert_int_equal(n, K);
+        for (int h = 0; h < K; h++) {
+            assert_true(all.passes[got[h].id - 10]);
+            assert_true(got[h].id == hits[0][h].id && got[h].score == hits[0][h].score);
+        }
+    }
+    int64_t better = 0; /* than the last hit */
+    for (int64_t i = 0; i < MANY; i++) {
+        double score = 0;
+        for (int d = 0; d < D; d++) score += (double)(all.vectors[i * D + d] * query[d]);
+        better +=
+            all.passes[i] && (score > hits[0][K - 1].score ||
+                              (score == hits[0][K - 1].score && all.ids[i] < hits[0][K - 1].id));
+    }
+    assert_int_equal(better, K - 1);
+    vlp_catalogue_close(&all);
 }
 
 static void test_datasets_catalogue__words_find_captions_and_names(void **state) {
@@ -163,6 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_datasets_catalogue__missing_put_load_and_top),
         cmocka_unit_test(test_datasets_catalogue__filters_come_before_the_search),
+        cmocka_unit_test(test_datasets_catalogue__threads_change_nothing),
         cmocka_unit_test(test_datasets_catalogue__words_find_captions_and_names),
         cmocka_unit_test(test_datasets_catalogue__changed_image_is_missing_again),
     };

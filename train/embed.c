@@ -132,6 +132,7 @@ static vlp_status run(embedding *m, const char *folder) {
     m->ids = vlp_alloc(SAVE_ROWS * sizeof *m->ids);
     m->vectors = vlp_alloc((size_t)(SAVE_ROWS * m->width) * sizeof *m->vectors);
     if (!m->encoded || !m->ids || !m->vectors) return VLP_ERR_MEMORY;
+    VLP_TRY(vlp_catalogue_discard_damaged(m->index, m->model, m->width, &m->report->damaged));
     VLP_TRY(find_gone(m));
     VLP_TRY(vlp_catalogue_missing(&m->missing, m->index, m->model));
     VLP_TRY(record_model(m, folder));

@@ -23,6 +23,7 @@ typedef struct {
 } vlp_embed_options;
 
 typedef struct {
+    int64_t damaged;  /* embeddings that were no good, and are made again */
     int64_t present;  /* had an embedding before */
     int64_t embedded; /* got one now */
     int64_t skipped;  /* could not be read */

@@ -53,7 +53,7 @@ static vlp_status setup(vlp_search *s, const char *folder) {
     s->missing = missing.count;
     vlp_rows_close(&missing);
     VLP_TRY(refuse_unembedded(s, folder));
-    return vlp_catalogue_load(&s->rows, s->index, s->model, s->where);
+    return vlp_catalogue_load(&s->rows, s->index, s->model, vlp_embedder_width(s->e), s->where);
 }
 
 vlp_status vlp_search_open(vlp_search **out, const vlp_index *index, vlp_embedder *e,
@@ -76,7 +76,6 @@ vlp_status vlp_search_open(vlp_search **out, const vlp_index *index, vlp_embedde
 void vlp_search_free(vlp_search *s) {
     if (!s) return;
     vlp_catalogue_close(&s->rows);
-    vlp_catalogue_close(&s->everything);
     vlp_free(s->where);
     vlp_free(s->query);
     vlp_free(s->vector);
@@ -85,6 +84,11 @@ void vlp_search_free(vlp_search *s) {
 
 int64_t vlp_search_missing(const vlp_search *s) {
     return s->missing;
+}
+
+int64_t vlp_search_damaged(const vlp_search *s, int64_t *first) {
+    *first = s->rows.first_damaged;
+    return s->rows.damaged;
 }
 
 /* s->query = the weighted sum of unit vectors, normalised. */
@@ -130,12 +134,8 @@ void vlp_background(float *values, int64_t n, double *median, double *spread) {
 }
 
 /* The query's cosines over the catalogue, or over so many evenly spread rows of it. */
-static vlp_status background(vlp_search *s, double *median, double *spread, int64_t *n) {
+static vlp_status background(const vlp_search *s, double *median, double *spread) {
     const vlp_catalogue *c = &s->rows;
-    if (s->where && s->everything.n == 0)
-        VLP_TRY(vlp_catalogue_load(&s->everything, s->index, s->model, NULL));
-    if (s->where) c = &s->everything;
-    *n = c->n;
     *median = *spread = 0;
     if (c->n == 0) return VLP_OK;
     int64_t step = (c->n + BACKGROUND_ROWS - 1) / BACKGROUND_ROWS, rows = (c->n + step - 1) / step;
@@ -202,11 +202,11 @@ static vlp_status collect(vlp_search *s, const vlp_query *q, const vlp_candidate
     if (!out->hits) return VLP_ERR_MEMORY;
     for (int64_t i = 0; i < c->n && out->n < q->top; i++) {
         double z = spread > 0 ? (cosine_of(s, c->hits[i].id) - median) / spread : 0;
-        bool relevant = !q->relevant || z >= out->least_z;
-        if (!relevant && !q->hybrid) continue;
+        bool stands_out = !q->has_least_z || z >= q->least_z;
+        if (!stands_out && !q->hybrid) continue;
         int64_t before = out->n;
         VLP_TRY(keep_hit(s, &c->hits[i], z, out));
-        if (!relevant && out->n > before && !says_it(&out->hits[before], q)) drop_last(out);
+        if (!stands_out && out->n > before && !says_it(&out->hits[before], q)) drop_last(out);
     }
     return VLP_OK;
 }
@@ -221,15 +221,14 @@ static int64_t depth_of(const vlp_query *q, int64_t rows) {
 
 static vlp_status find(vlp_search *s, const vlp_query *q, vlp_candidates *c, vlp_found *out) {
     double median, spread;
-    int64_t n, depth = depth_of(q, s->rows.n);
+    int64_t depth = depth_of(q, s->rows.selected);
     c->room = 2 * depth;
     c->hits = vlp_alloc((size_t)c->room * sizeof *c->hits);
     if (!c->hits) return VLP_ERR_MEMORY;
     VLP_TRY(encode_query(s, q));
-    VLP_TRY(background(s, &median, &spread, &n));
-    if (s->rows.n > 0) vlp_catalogue_top(&s->rows, s->query, depth, c->hits, &c->n);
-    out->searched = s->rows.n;
-    out->least_z = q->least_z > 0 ? q->least_z : sqrt(2 * log((double)(n > 2 ? n : 2)));
+    VLP_TRY(background(s, &median, &spread));
+    VLP_TRY(vlp_catalogue_top(&s->rows, s->query, depth, c->hits, &c->n));
+    out->searched = s->rows.selected;
     out->best_z = c->n > 0 && spread > 0 ? (c->hits[0].score - median) / spread : 0;
     if (q->hybrid) VLP_TRY(vlp_search_fuse_words(s, q, c));
     if (q->rerank > 0) VLP_TRY(vlp_search_rerank(s, q, c));

@@ -1,4 +1,4 @@
-/* Search over an embedded catalogue: what is asked, what is found, and whether it is relevant.
+/* Search over an embedded catalogue: what is asked, what is found, and how far it stands out.
  *
  *     vlp_search *s;
  *     vlp_search_open(&s, index, e, where);
@@ -7,11 +7,12 @@
  *     vlp_found_close(&found);
  *     vlp_search_free(s);
  *
- * Relevance. An absolute cosine says little: models differ, and so do queries. Each query is scored
- * against the catalogue's own background: z = (cosine - median) / spread, where the spread comes
- * from the lower half of the query's cosines over the whole catalogue (1.4826 times the median
- * distance below the median), because the upper half holds the answers. Of N pictures that have
- * nothing to do with the query the best reaches about sqrt(2 ln N); above it a hit is relevant. */
+ * An absolute cosine says little: models differ, and so do queries. Each query is scored against
+ * the catalogue's own background: z = (cosine - median) / spread, where the spread comes from the
+ * lower half of the query's cosines over the whole catalogue (1.4826 times the median distance
+ * below the median), because the upper half holds the answers. z orders nothing anew and proves
+ * nothing: a query about something that the catalogue does not hold can stand out too, near its
+ * neighbours. */
 #ifndef VLP_TRAIN_SEARCH_H
 #define VLP_TRAIN_SEARCH_H
 
@@ -33,8 +34,8 @@ typedef struct {
     int64_t top;
     int64_t rerank; /* candidates for the matching head; 0 = none */
     bool hybrid;    /* together with words in captions and file names */
-    bool relevant;  /* only what stands out of the background */
-    double least_z; /* for relevant; 0 = sqrt(2 ln N) */
+    bool has_least_z;
+    double least_z; /* where it has one: only what stands out so far */
 } vlp_query;
 
 typedef struct {
@@ -47,9 +48,9 @@ typedef struct {
 typedef struct {
     vlp_found_hit *hits;
     int64_t n;
-    int64_t searched;       /* pictures that passed the filter */
-    int64_t gone;           /* better ones whose files are no longer there, left out */
-    double best_z, least_z; /* of all pictures; the limit that applied */
+    int64_t searched; /* pictures that passed the filter */
+    int64_t gone;     /* better ones whose files are no longer there, left out */
+    double best_z;    /* of all that were searched */
 } vlp_found;
 
 /* index and e are borrowed. where: datasets/filter.h, applied before the search. VLP_ERR_NOT_FOUND
@@ -60,6 +61,8 @@ vlp_status vlp_search_open(vlp_search **out, const vlp_index *index, vlp_embedde
 void vlp_search_free(vlp_search *search);
 /* Pictures of the index that have no embedding yet. */
 int64_t vlp_search_missing(const vlp_search *search);
+/* Pictures left out because their embedding is damaged, and the first one's id. */
+int64_t vlp_search_damaged(const vlp_search *search, int64_t *first);
 
 vlp_status vlp_search_run(vlp_search *search, const vlp_query *query, vlp_found *out);
 void vlp_found_close(vlp_found *found);

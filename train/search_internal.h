@@ -10,8 +10,7 @@ struct vlp_search {
     vlp_embedder *e;
     char *where;
     char model[33];
-    vlp_catalogue rows;       /* that pass the filter */
-    vlp_catalogue everything; /* for the background; loaded when a filter is set */
+    vlp_catalogue rows; /* all of them: those outside the filter are background */
     int64_t missing;
     float *query;  /* [E] */
     float *vector; /* [E] */

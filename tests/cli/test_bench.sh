@@ -29,3 +29,6 @@ complains 'did you mean "--size"'
 run 2 bench train vpl
 complains 'did you mean "vlp"'
 run 2 bench train vlp --precision half
+
+run 2 bench search --batch 4
+complains "search takes no --batch, which is for train, encode, gemm, load"

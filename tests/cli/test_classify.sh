@@ -64,3 +64,6 @@ complains "no pictures under nobody"
 
 run 2 classify run pictures --classes red,blue,red
 complains 'the class "red" is listed twice'
+
+run 2 classify run pictures/003.png --classes red,green --json --csv
+complains "--json and --csv contradict each other"

@@ -33,3 +33,6 @@ matches 'SELF-TEST FAILED'
 matches '^->  .*OPENBLAS_CORETYPE'
 run 2 stats pairs.db
 complains 'compute wrong products'
+
+run 2 doctor --gemm --json
+complains "--json and --gemm contradict each other"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# vlp search: texts, pictures, filters, relevance, output forms, what it says when it cannot.
+# vlp search: texts, pictures, filters, how far hits stand out, output forms, what it says when it cannot.
 . "$(dirname "$0")/lib.sh"
 
 run 2 search pairs.db "a red square"
@@ -38,13 +38,13 @@ run 2 search pairs.db
 
 # nothing stands out that far
 run 1 search pairs.db "a red square" --least-z 50
-complains "nothing relevant: the best of 30 pictures has z"
+complains "nothing stands out so far: the best of 30 pictures has z"
 [ ! -s out ] || fail "hits in spite of it"
 
 # words in captions and file names
 run 0 search pairs.db "017" --hybrid --top 3
 says "/pictures/017.png"
-run 0 search pairs.db "017" --hybrid --relevant --least-z 50
+run 0 search pairs.db "017" --hybrid --least-z 50
 lines 1
 
 run 2 search pairs.db "a red square" --rerank 5
@@ -92,3 +92,30 @@ run 2 search pairs.db red --where "width>abc"
 complains "a number is wanted"
 run 2 search pairs.db red --where "width>nan"
 complains "a number is wanted"
+
+# a damaged embedding is left out and named; vlp embed makes it again
+cp fused.db hurt.db
+damage() { "$RUN_SQL" hurt.db "UPDATE embeddings SET $1 WHERE image_id=(SELECT id FROM images WHERE path LIKE '%/$2')" || fail "damage"; }
+damage "vector=x'0011'" 003.png
+damage "vector=zeroblob(60)||x'0000c07f'" 007.png
+damage "dim=3" 000.png
+run 0 search hurt.db "a red square" --model matching --top 30
+lines 26
+complains "3 pictures left out: their embeddings are damaged (the first: "
+complains "/pictures/000.png); run: vlp embed hurt.db --model"
+run 3 embed hurt.db --model matching --json # 004.png is gone
+says '"embedded":3,"already":27,'
+says '"damaged":3'
+run 0 search hurt.db "a red square" --top 30
+lines 29
+! grep -q damaged err || fail "damaged still"
+
+# options that contradict each other
+run 2 search pairs.db red --json --print0
+complains "--json and --print0 contradict each other"
+run 2 search pairs.db red --quiet --verbose
+complains "--quiet and --verbose contradict each other"
+
+# nothing is left beside an index that nobody uses any more
+ls | grep -e '-wal$' -e '-shm$' && fail "write-ahead logs are left"
+exit 0

@@ -54,3 +54,27 @@ for case in tokenizer-roberta tokenizer-json-roberta; do
     run 0 info "$cases/$case"
     matches 'tokenizer: byte_bpe, 1161 tokens; pad 1 unk 3 cls 0 sep 2 mask 1160'
 done
+# nothing that was meant as an id is dropped
+for bad in '[2,"x",3]' '[2,null,3]' '[2,1.5]' '{"ids":[2,[3]]}'; do
+    echo "$bad" >ids.txt
+    run 2 tokenizer decode "$dir" ids.txt
+    complains 'ids.txt:1: element 1 of the ids is no whole number'
+done
+for bad in '{"tokens":[2]}' '{"ids":5}'; do
+    echo "$bad" >ids.txt
+    run 2 tokenizer decode "$dir" ids.txt
+    complains 'ids.txt:1: no ids'
+done
+
+# a model keeps its vocabulary
+cp run/vocab.txt kept.txt
+run 2 tokenizer train pairs.db --vocab 60 --out run
+complains "--out run holds a model (config.json)"
+cmp -s run/vocab.txt kept.txt || fail "the model's vocabulary changed"
+
+# options of another job
+run 2 tokenizer encode "$dir" texts.txt --vocab 60
+complains "encode takes no --vocab, which is for train"
+run 2 tokenizer decode "$dir" texts.txt --json
+complains "decode takes no --json, which is for encode"
+exit 0

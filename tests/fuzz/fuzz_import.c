@@ -52,7 +52,7 @@ static void import(const char *format, const uint8_t *data, size_t len) {
 static void search(const uint8_t *data, size_t len) {
     char *text = vlp_strndup((const char *)data, len);
     vlp_catalogue some;
-    if (vlp_catalogue_load(&some, fuzz_index, "m", text) == VLP_OK) vlp_catalogue_close(&some);
+    if (vlp_catalogue_load(&some, fuzz_index, "m", 4, text) == VLP_OK) vlp_catalogue_close(&some);
     vlp_hit hits[5];
     int64_t n;
     if (vlp_catalogue_words(fuzz_index, text, NULL, 5, hits, &n) != VLP_OK) abort();
