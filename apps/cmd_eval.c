@@ -27,11 +27,17 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const cli_pair needs[] = {{"--templates", "--classes"},   {"--confusion", "--classes"},
+                                 {"--pixel-side", "--pixels"},   {"--train-split", "--pixels"},
+                                 {"--train-source", "--pixels"}, {NULL, NULL}};
+
 typedef struct {
     vlp_embedder *e;
     vlp_index *index;
     vlp_eval_set set;
     cli_list classes, templates;
+    vlp_eval_watch watch;
+    const char *doing; /* for the progress line */
     bool want_retrieval, want_zero_shot, want_pixels;
     vlp_retrieval retrieval;
     vlp_zero_shot zero_shot;
@@ -151,13 +157,20 @@ static void print_json(const evaluation *v) {
     cli_print_json(json);
 }
 
+static void on_progress(const char *what, int64_t done, int64_t total, void *user) {
+    const evaluation *v = user;
+    cli_progress("%s: %lld of %lld %s", v->doing, (long long)done, (long long)total, what);
+}
+
 static vlp_status measure(const cli_args *args, evaluation *v) {
+    v->watch = (vlp_eval_watch){&cli_stop, on_progress, v};
+    v->set.watch = &v->watch;
     if (v->want_retrieval) {
-        cli_progress("retrieval ...");
+        v->doing = "retrieval";
         VLP_TRY(vlp_evaluate_retrieval(v->e, v->index, &v->set, &v->retrieval));
     }
     if (v->want_zero_shot) {
-        cli_progress("zero-shot ...");
+        v->doing = "zero-shot";
         VLP_TRY(vlp_evaluate_zero_shot(v->e, v->index, &v->set, texts_of(&v->classes),
                                        v->classes.count, texts_of(&v->templates),
                                        v->templates.count, &v->zero_shot));
@@ -166,8 +179,8 @@ static vlp_status measure(const cli_args *args, evaluation *v) {
     int64_t side;
     VLP_TRY(cli_int(args, "--pixel-side", 32, 1, 512, &side));
     vlp_eval_set train = {cli_text(args, "--train-split", "train"),
-                          cli_text(args, "--train-source", v->set.source), 0};
-    cli_progress("yardstick ...");
+                          cli_text(args, "--train-source", v->set.source), 0, &v->watch};
+    v->doing = "yardstick";
     return vlp_evaluate_pixels(v->index, &train, &v->set, (int)side, &v->pixels);
 }
 
@@ -205,8 +218,8 @@ static vlp_status read_wishes(const cli_args *args, evaluation *v) {
     v->want_pixels = cli_has(args, "--pixels");
     if (!v->want_retrieval && !v->want_zero_shot)
         return VLP_FAIL(VLP_ERR_USAGE, "--only zero-shot needs --classes FILE|A,B,C");
-    if (cli_has(args, "--confusion") && !v->want_zero_shot)
-        return VLP_FAIL(VLP_ERR_USAGE, "--confusion needs --classes FILE|A,B,C");
+    if (has_classes && !v->want_zero_shot)
+        return VLP_FAIL(VLP_ERR_USAGE, "--only retrieval and --classes contradict each other");
     v->set.split = cli_text(args, "--split", "test");
     v->set.source = cli_text(args, "--source", NULL);
     VLP_TRY(cli_int(args, "--max", 0, 1, INT64_MAX / 2, &v->set.max_images));
@@ -235,6 +248,7 @@ static int run(const cli_args *args) {
     if (args->n_positional != 1 || !cli_has(args, "--data"))
         return cli_usage("eval needs one model and an index: vlp eval run --data pairs.db");
     evaluation v = {0};
+    cli_watch_signals();
     vlp_status status = evaluate(args, &v);
     vlp_zero_shot_free(&v.zero_shot);
     vlp_index_free(v.index);
@@ -257,5 +271,6 @@ const cli_command cmd_eval = {
                 "      --only zero-shot --confusion confusion.csv --pixels\n"
                 "  vlp eval run --data pairs.db --report report.html --json\n",
     .flags = flags,
+    .needs = needs,
     .run = run,
 };

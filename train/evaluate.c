@@ -103,13 +103,24 @@ static void take_row(retrieval *r, const float *scores, vlp_retrieval *out, int 
         out->image_to_text_chance[k] += chance_of(m, positives, vlp_recall_at[k]);
 }
 
-enum { ROWS_AT_A_TIME = 256 };
+enum { ROWS_AT_A_TIME = 256, CAPTIONS_AT_A_TIME = 512 };
+
+static vlp_status embed_captions(retrieval *r, const vlp_eval_set *set) {
+    int64_t m = r->data.n_captions, width = vlp_embedder_width(r->e);
+    for (int64_t at = 0; at < m; at += CAPTIONS_AT_A_TIME) {
+        int64_t some = m - at < CAPTIONS_AT_A_TIME ? m - at : CAPTIONS_AT_A_TIME;
+        VLP_TRY(vlp_eval_watched(set->watch, "captions", at, m));
+        VLP_TRY(vlp_embedder_texts(r->e, r->data.captions + at, some, r->texts + at * width));
+    }
+    return VLP_OK;
+}
 
 /* pass 0 finds every caption's best right image, pass 1 counts the wrong ones above it. */
-static void score_pass(retrieval *r, vlp_retrieval *out, int pass) {
+static vlp_status score_pass(retrieval *r, const vlp_eval_set *set, vlp_retrieval *out, int pass) {
     int64_t n = r->data.n_images, m = r->data.n_captions, width = vlp_embedder_width(r->e);
     int64_t caption = 0;
     for (int64_t at = 0; at < n; at += ROWS_AT_A_TIME) {
+        VLP_TRY(vlp_eval_watched(set->watch, "ranked pictures", pass * n + at, 2 * n));
         int64_t some = n - at < ROWS_AT_A_TIME ? n - at : ROWS_AT_A_TIME;
         vlp_gemm(false, true, some, m, width, 1, r->images + at * width, width, r->texts, width, 0,
                  r->scores, m);
@@ -120,6 +131,7 @@ static void score_pass(retrieval *r, vlp_retrieval *out, int pass) {
             take_row(r, r->scores + i * m, out, pass);
         }
     }
+    return VLP_OK;
 }
 
 static void finish(retrieval *r, vlp_retrieval *out) {
@@ -178,9 +190,9 @@ static vlp_status run(retrieval *r, const vlp_index *index, const vlp_eval_set *
     VLP_TRY(link_captions(r));
     VLP_TRY(vlp_evaluate_images(index, set, vlp_embedder_transform(r->e), r->data.n_images,
                                 embed_some, r));
-    VLP_TRY(vlp_embedder_texts(r->e, r->data.captions, r->data.n_captions, r->texts));
-    score_pass(r, out, 0);
-    score_pass(r, out, 1);
+    VLP_TRY(embed_captions(r, set));
+    VLP_TRY(score_pass(r, set, out, 0));
+    VLP_TRY(score_pass(r, set, out, 1));
     finish(r, out);
     return VLP_OK;
 }

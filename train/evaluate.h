@@ -9,11 +9,23 @@
 enum { VLP_RECALL_LEVELS = 3 };
 extern const int vlp_recall_at[VLP_RECALL_LEVELS]; /* 1, 5, 10 */
 
+/* Long work tells how far it is, and ends with VLP_ERR_INTERRUPTED soon after *stop is set. */
+typedef struct {
+    const volatile int *stop;
+    void (*progress)(const char *what, int64_t done, int64_t total, void *user); /* or NULL */
+    void *user;
+} vlp_eval_watch;
+
+/* VLP_OK, after telling; `what` names the pass: "pictures". watch NULL = none. */
+vlp_status vlp_eval_watched(const vlp_eval_watch *watch, const char *what, int64_t done,
+                            int64_t total);
+
 /* Which rows: a split, optionally of one source. */
 typedef struct {
     const char *split;
     const char *source; /* NULL = all */
     int64_t max_images; /* 0 = all; else the first so many in the index's order by content */
+    const vlp_eval_watch *watch; /* borrowed; NULL = nobody watches */
 } vlp_eval_set;
 
 /* Recall at 1, 5, 10. Protocol: every image of the set against every caption of the set. An image's

@@ -69,7 +69,8 @@ static bool stopped(const vlp_trainer *t) {
 
 static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_retrieval *out) {
     const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
-    vlp_eval_set set = {.split = split, .source = source, .max_images = most};
+    vlp_eval_watch watch = {.stop = t->options.stop};
+    vlp_eval_set set = {.split = split, .source = source, .max_images = most, .watch = &watch};
     if (t->ema) vlp_ema_swap(t->ema);
     vlp_status status = vlp_evaluate_retrieval(t->embedder, t->index, &set, out);
     if (t->ema) vlp_ema_swap(t->ema);
@@ -79,7 +80,8 @@ static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_
 static vlp_status evaluate_now(vlp_trainer *t) {
     vlp_retrieval result;
     vlp_status status = evaluate(t, t->recipe.val_split, t->recipe.eval_rows, &result);
-    if (status == VLP_ERR_NOT_FOUND) return VLP_OK; /* said by vlp_trainer_run */
+    if (status == VLP_ERR_NOT_FOUND) return VLP_OK;   /* said by vlp_trainer_run */
+    if (status == VLP_ERR_INTERRUPTED) return VLP_OK; /* the loop ends, and saves */
     VLP_TRY(status);
     if (t->options.on_eval) t->options.on_eval(t->step, &result, t->options.user);
     return vlp_metrics_eval(t->metrics, t->step, &result);
@@ -170,6 +172,11 @@ static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
                         (long long)t->step, t->out);
     vlp_status status = evaluate(t, t->recipe.test_split, 0, &s->test);
     s->has_test = status == VLP_OK;
+    if (status == VLP_ERR_INTERRUPTED)
+        return VLP_FAIL(VLP_ERR_INTERRUPTED,
+                        "the model is trained and saved in %s; only its last evaluation was "
+                        "interrupted; do it with: vlp eval %s --data %s --split %s",
+                        t->out, t->out, t->data, t->recipe.test_split);
     if (status != VLP_OK && status != VLP_ERR_NOT_FOUND) return status;
     return save_summary(t, s);
 }
