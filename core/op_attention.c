@@ -1,8 +1,9 @@
-/* Multi-head attention, forward: one tile of queries at a time, S = scale Q K^T + bias,
- * P = softmax(S), Y = dropout(P) V. Only the log-sum-exp of each row of S is kept. */
+/* Multi-head attention, forward: a tile of queries meets its keys block by block,
+ * S = scale Q K^T + bias, with a running maximum and sum of exp(S) for each query:
+ * Y = sum over blocks of dropout(P) V. Only the log-sum-exp of each row of S is kept. */
 #include "core/op_attention.h"
 
-#include "core/gemm.h"
+#include "core/kernels.h"
 #include "core/op_table.h"
 #include "core/ops.h"
 #include "core/threads.h"
@@ -10,143 +11,68 @@
 #include <math.h>
 #include <string.h>
 
-/* A tile of scores should stay in the cache of one core, backward's two tiles included. Causal
- * tiles are low because keys that none of a tile's queries sees are left out. */
-enum { TILE_ELEMENTS = 1 << 16, TILE_ROWS_LEAST = 64, TILE_ROWS_CAUSAL = 48, LD_ALIGN = 16 };
+typedef struct {
+    vlp_node *node;
+    int64_t *start, *samples; /* by key row; NULL without kv_index */
+    vlp_real *scratch;
+    int64_t part; /* scratch of one part */
+} forward_pass;
 
-static int64_t at_most(int64_t a, int64_t b) {
-    return a < b ? a : b;
+/* One block of keys joins the tile's output. */
+static void forward_block(const vlp_node *node, const vlp_attention_tile *tile, int64_t first,
+                          vlp_attention_scratch *w) {
+    const vlp_attention_kernels *k = w->kernels;
+    int64_t n = tile->keys - first < VLP_ATTENTION_KEYS ? tile->keys - first : VLP_ATTENTION_KEYS;
+    vlp_real factor = vlp_attention_scores(node, tile, first, n, w);
+    k->softmax(n, w->tile_vectors, w->ld, w->s, factor, w->most, w->total, w->grow);
+    if (first > 0) k->scale_rows(tile->rows, w->vectors, w->out, w->wide, w->grow);
+    const vlp_real *drop = vlp_attention_dropout(node, tile, first, n, w);
+    if (drop) vlp_kernels_get()->mul(n * w->ld, drop, w->s, w->s);
+    vlp_attention_operand p = vlp_attention_over_keys(w, w->s, n);
+    k->product(tile->rows, w->vectors, p.steps, p.x, p.row, p.step,
+               w->v_stack + first / k->pair * w->wide, w->wide, w->out, w->wide, first > 0);
 }
 
-/* How many keys query i sees. */
-static int64_t visible(const vlp_attention_attr *attr, int64_t i) {
-    if (!attr->causal) return attr->keys;
-    int64_t n = i + attr->keys - attr->queries + 1;
-    return n < 0 ? 0 : at_most(n, attr->keys);
-}
-
-vlp_attention_tile vlp_attention_tile_at(const vlp_attention_attr *attr, int64_t sample,
-                                         int64_t head, int64_t index) {
-    vlp_attention_tile tile = {.sample = sample, .kv_row = sample, .head = head};
-    if (attr->kv_index) tile.kv_row = attr->kv_index[sample];
-    tile.first = index * attr->tile_rows;
-    tile.rows = at_most(attr->tile_rows, attr->queries - tile.first);
-    tile.cols = visible(attr, tile.first + tile.rows - 1);
-    return tile;
-}
-
-vlp_real *vlp_attention_at(const vlp_node *node, const vlp_attention_tile *tile, int input,
-                           vlp_real *base) {
+static void forward_tile(vlp_node *node, const vlp_attention_tile *tile, vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = node->attr;
-    int64_t row = input == VLP_ATTENTION_Q ? tile->sample * attr->queries + tile->first
-                                           : tile->kv_row * attr->keys;
-    return base + row * vlp_col_count(node->in[input]) + attr->offset[input] +
-           tile->head * attr->width;
+    const vlp_tensor *q = node->in[VLP_ATTENTION_Q], *y = node->out[0];
+    size_t size = vlp_dtype_size(q->dtype);
+    int64_t cols = vlp_col_count(q);
+    vlp_attention_pack_queries(attr, tile,
+                               vlp_attention_at(attr, tile, VLP_ATTENTION_Q, q->data, cols, size),
+                               q->dtype, cols, w->q_turned, NULL, w);
+    vlp_kernels_get()->fill(w->ld, -VLP_R(INFINITY), w->most);
+    vlp_kernels_get()->fill(w->ld, 0, w->total);
+    if (tile->keys == 0) vlp_kernels_get()->fill(tile->rows * w->wide, 0, w->out);
+    for (int64_t first = 0; first < tile->keys; first += VLP_ATTENTION_KEYS)
+        forward_block(node, tile, first, w);
+    w->kernels->finish(w->tile_vectors, w->most, w->total, w->lse, w->grow);
+    memcpy((vlp_real *)node->saved[0] + vlp_attention_row_number(attr, tile), w->lse,
+           (size_t)tile->rows * sizeof(vlp_real));
+    w->kernels->store(tile->rows, attr->width, w->out, w->wide, w->grow,
+                      vlp_attention_output_at(attr, tile, y->data, size), y->dtype,
+                      attr->heads * attr->width);
 }
 
-vlp_real *vlp_attention_output_at(const vlp_attention_attr *attr, const vlp_attention_tile *tile,
-                                  vlp_real *base) {
-    int64_t row = tile->sample * attr->queries + tile->first;
-    return base + (row * attr->heads + tile->head) * attr->width;
-}
-
-vlp_real *vlp_attention_bias_at(const vlp_node *node, const vlp_attention_tile *tile,
-                                vlp_real *base) {
-    const vlp_attention_attr *attr = node->attr;
-    const int64_t *shape = node->in[VLP_ATTENTION_BIAS]->shape;
-    int64_t sample = shape[0] == 1 ? 0 : tile->sample, head = shape[1] == 1 ? 0 : tile->head;
-    return base + ((sample * shape[1] + head) * attr->queries + tile->first) * attr->keys;
-}
-
-/* Elements before the tile in a [B, H, Lq] array. */
-static int64_t row_number(const vlp_attention_attr *attr, const vlp_attention_tile *tile) {
-    return (tile->sample * attr->heads + tile->head) * attr->queries + tile->first;
-}
-
-static const uint8_t *mask_of(const vlp_attention_attr *attr, const vlp_attention_tile *tile) {
-    if (!attr->key_mask) return NULL;
-    int64_t row = attr->mask_by_query_batch ? tile->sample : tile->kv_row;
-    return attr->key_mask + row * attr->keys;
-}
-
-void vlp_attention_scores(const vlp_node *node, const vlp_attention_tile *tile, vlp_real *s) {
-    const vlp_attention_attr *attr = node->attr;
-    const vlp_tensor *q = node->in[VLP_ATTENTION_Q], *k = node->in[VLP_ATTENTION_K];
-    const vlp_tensor *bias = node->in[VLP_ATTENTION_BIAS];
-    vlp_gemm_serial(false, true, tile->rows, tile->cols, attr->width, attr->scale,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_Q, vlp_real_data(q)),
-                    vlp_col_count(q),
-                    vlp_attention_at(node, tile, VLP_ATTENTION_K, vlp_real_data(k)),
-                    vlp_col_count(k), 0, s, attr->tile_ld);
-    if (!bias) return;
-    const vlp_real *b = vlp_attention_bias_at(node, tile, vlp_real_data(bias));
-    for (int64_t i = 0; i < tile->rows; i++)
-        vlp_kernels_get()->add(tile->cols, b + i * attr->keys, s + i * attr->tile_ld);
-}
-
-void vlp_attention_softmax(const vlp_node *node, const vlp_attention_tile *tile, vlp_real *s) {
-    const vlp_attention_attr *attr = node->attr;
-    const vlp_kernels *kernels = vlp_kernels_get();
-    const uint8_t *mask = mask_of(attr, tile);
-    vlp_real *lse = (vlp_real *)node->saved[0] + row_number(attr, tile);
-    if (!attr->causal) {
-        kernels->softmax(tile->rows, tile->cols, attr->tile_ld, s, mask, 1, lse);
-        return;
-    }
-    for (int64_t i = 0; i < tile->rows; i++) {
-        int64_t n = visible(attr, tile->first + i);
-        kernels->softmax(1, n, attr->tile_ld, s + i * attr->tile_ld, mask, 1, lse + i);
-        kernels->fill(tile->cols - n, 0, s + i * attr->tile_ld + n);
-    }
-}
-
-void vlp_attention_softmax_again(const vlp_node *node, const vlp_attention_tile *tile,
-                                 vlp_real *s) {
-    const vlp_attention_attr *attr = node->attr;
-    const vlp_kernels *kernels = vlp_kernels_get();
-    const uint8_t *mask = mask_of(attr, tile);
-    const vlp_real *lse = (const vlp_real *)node->saved[0] + row_number(attr, tile);
-    if (!attr->causal) kernels->exp_lse(tile->rows, tile->cols, attr->tile_ld, s, 1, lse, mask);
-    for (int64_t i = 0; i < tile->rows; i++) {
-        vlp_real *row = s + i * attr->tile_ld;
-        int64_t n = lse[i] == -VLP_R(INFINITY) ? 0 : visible(attr, tile->first + i);
-        if (attr->causal) kernels->exp_lse(1, n, attr->tile_ld, row, 1, lse + i, mask);
-        kernels->fill(tile->cols - n, 0, row + n);
-    }
-}
-
-void vlp_attention_dropout(const vlp_node *node, const vlp_attention_tile *tile, const vlp_real *x,
-                           vlp_real *y) {
-    const vlp_attention_attr *attr = node->attr;
-    vlp_rng rng = vlp_rng_at(node->seed, VLP_RNG_DROPOUT, 0, 0);
-    int64_t first = row_number(attr, tile) * attr->keys;
-    for (int64_t i = 0; i < tile->rows; i++)
-        vlp_kernels_get()->dropout(first + i * attr->keys, tile->cols, &rng, attr->dropout,
-                                   x + i * attr->tile_ld, y + i * attr->tile_ld);
-}
-
-static void forward_tile(vlp_node *node, const vlp_attention_tile *tile, vlp_real *s) {
-    const vlp_attention_attr *attr = node->attr;
-    const vlp_tensor *v = node->in[VLP_ATTENTION_V];
-    vlp_attention_scores(node, tile, s);
-    vlp_attention_softmax(node, tile, s);
-    if (attr->dropout > 0) vlp_attention_dropout(node, tile, s, s);
-    vlp_gemm_serial(false, false, tile->rows, attr->width, tile->cols, 1, s, attr->tile_ld,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)),
-                    vlp_col_count(v), 0,
-                    vlp_attention_output_at(attr, tile, vlp_real_data(node->out[0])),
-                    attr->heads * attr->width);
-}
-
+/* With shared keys, samples that share them follow each other, and heads vary slowest: keys are
+ * packed once for a run of samples. */
 static void forward_tiles(int64_t begin, int64_t end, int thread, void *ctx) {
-    vlp_node *node = ctx;
-    const vlp_attention_attr *attr = node->attr;
-    vlp_real *s = (vlp_real *)node->work + thread * attr->tile_rows * attr->tile_ld;
+    const forward_pass *pass = ctx;
+    const vlp_attention_attr *attr = pass->node->attr;
+    vlp_attention_scratch w;
+    vlp_attention_scratch_at(pass->node, false, pass->scratch + thread * pass->part, &w);
     for (int64_t i = begin; i < end; i++) {
         int64_t unit = i / attr->tile_count;
-        vlp_attention_tile tile = vlp_attention_tile_at(attr, unit / attr->heads,
-                                                        unit % attr->heads, i % attr->tile_count);
-        forward_tile(node, &tile, s);
+        int64_t sample = unit / attr->heads, head = unit % attr->heads;
+        if (pass->samples) {
+            sample = pass->samples[unit % attr->batch];
+            head = unit / attr->batch;
+        }
+        vlp_attention_tile tile =
+            vlp_attention_tile_at(attr, sample, head, 0, attr->queries, i % attr->tile_count);
+        int64_t keys = vlp_attention_used_keys(attr, sample);
+        vlp_attention_pack_keys(pass->node, &tile, keys, &w);
+        forward_tile(pass->node, &tile, &w);
     }
 }
 
@@ -160,13 +86,21 @@ static void forward(vlp_node *node) {
         VLP_ASSERT(attr->kv_index[b] >= 0 && attr->kv_index[b] < attr->kv_batch,
                    "attention: kv_index[%lld] is %d of %lld", (long long)b, attr->kv_index[b],
                    (long long)attr->kv_batch);
-    vlp_parallel_for(forward_units(attr), 1, forward_tiles, node);
+    if (forward_units(attr) == 0) return;
+    forward_pass pass = {.node = node};
+    vlp_attention_scratch w;
+    pass.part = vlp_attention_scratch_at(node, false, NULL, &w);
+    pass.scratch = (vlp_real *)((uint8_t *)node->work + vlp_attention_list_bytes(attr));
+    vlp_attention_list_samples(node, &pass.start, &pass.samples);
+    vlp_parallel_for(forward_units(attr), 1, forward_tiles, &pass);
 }
 
 static size_t workspace(const vlp_node *node) {
     const vlp_attention_attr *attr = node->attr;
-    size_t tile = (size_t)(attr->tile_rows * attr->tile_ld) * sizeof(vlp_real);
-    size_t bytes = (size_t)vlp_parallel_parts(forward_units(attr), 1) * tile;
+    vlp_attention_scratch w;
+    int64_t part = vlp_attention_scratch_at(node, false, NULL, &w);
+    size_t bytes = (size_t)(vlp_parallel_parts(forward_units(attr), 1) * part) * sizeof(vlp_real);
+    bytes += vlp_attention_list_bytes(attr);
     size_t backward = node->recorded ? vlp_attention_backward_bytes(node) : 0;
     return bytes > backward ? bytes : backward;
 }
@@ -177,21 +111,13 @@ const vlp_op vlp_op_attention = {.name = "attention",
                                  .workspace = workspace,
                                  .random = true};
 
-static void set_tiles(vlp_attention_attr *attr) {
-    attr->tile_ld = attr->keys / LD_ALIGN * LD_ALIGN + LD_ALIGN;
-    int64_t rows = TILE_ELEMENTS / attr->tile_ld;
-    if (rows < TILE_ROWS_LEAST) rows = TILE_ROWS_LEAST;
-    if (attr->causal) rows = at_most(rows, TILE_ROWS_CAUSAL);
-    attr->tile_rows = at_most(rows, attr->queries);
-    attr->tile_count =
-        attr->tile_rows ? (attr->queries + attr->tile_rows - 1) / attr->tile_rows : 0;
-}
-
 /* The three dimensions of an input; without the first there is one sample. */
 static void check_columns(const vlp_attention_attr *attr, const vlp_tensor *x, int input,
                           int64_t batch, int64_t length) {
     VLP_ASSERT(x && (x->ndim == 2 || x->ndim == 3), "attention: input %d has %d dimensions", input,
                x ? x->ndim : -1);
+    VLP_ASSERT(x->dtype == VLP_REAL || x->dtype == VLP_BF16,
+               "attention: input %d has no real numbers", input);
     VLP_ASSERT((x->ndim == 3 ? x->shape[0] : 1) == batch && x->shape[x->ndim - 2] == length,
                "attention: input %d is not [%lld, %lld, ...]", input, (long long)batch,
                (long long)length);
@@ -208,6 +134,8 @@ static void check(const vlp_attention_attr *attr, const vlp_attention_args *args
     check_columns(attr, args->q, VLP_ATTENTION_Q, attr->batch, attr->queries);
     check_columns(attr, args->k, VLP_ATTENTION_K, attr->kv_batch, attr->keys);
     check_columns(attr, args->v, VLP_ATTENTION_V, attr->kv_batch, attr->keys);
+    VLP_ASSERT(args->q->dtype == args->k->dtype && args->k->dtype == args->v->dtype,
+               "attention: q, k and v are not of one type");
     VLP_ASSERT(args->kv_index || attr->kv_batch == attr->batch,
                "attention: %lld key rows for %lld samples", (long long)attr->kv_batch,
                (long long)attr->batch);
@@ -242,7 +170,7 @@ static vlp_attention_attr make_attr(const vlp_tape *tape, const vlp_attention_ar
     check(&attr, args);
     double scale = args->scale;
     attr.scale = VLP_R(scale > 0 || scale < 0 ? scale : 1 / sqrt((double)attr.width));
-    set_tiles(&attr);
+    attr.tile_count = vlp_attention_tile_count(attr.queries);
     return attr;
 }
 
@@ -255,7 +183,7 @@ vlp_tensor *vlp_attention(vlp_tape *tape, const vlp_attention_args *args) {
     if (!node) return NULL;
     int64_t shape[3] = {attr.batch, attr.queries, attr.heads * attr.width};
     int skip = args->q->ndim == 3 ? 0 : 1;
-    vlp_node_output(tape, node, VLP_REAL, 3 - skip, shape + skip);
+    vlp_node_output(tape, node, args->q->dtype, 3 - skip, shape + skip);
     vlp_node_save(tape, node, 0,
                   (size_t)(attr.batch * attr.heads * attr.queries) * sizeof(vlp_real));
     node->flops = 4.0 * (double)(attr.batch * attr.heads * attr.width) * (double)attr.queries *

@@ -1,133 +1,219 @@
 /* Attention, backward. With P computed again from the kept log-sum-exp:
- *   dV += dropout(P)^T dY      dP = dropout(dY V^T)      dS = P o (dP - rowsum(P o dP))
+ *   dV += dropout(P)^T dY      dP = dropout(dY V^T)      dS = P o (dP - delta)
  *   dQ += scale dS K           dK += scale dS^T Q        dbias += dS
+ * where delta, the row sums of P o dP, are those of dY o Y. Queries before the first and after the
+ * last with a gradient (padding; all but one under a pooled token) are left out.
  * A unit of work is one row of keys and one head: it alone adds to those columns of dK and dV, and
  * to dQ of the samples that attend to the row, so the order of additions never depends on threads.
  * Units that share a part of the bias go to the same thread where that leaves enough threads busy;
  * otherwise a second loop, over the tiles of the bias, computes dS once more. */
 #include "core/op_attention.h"
 
-#include "core/gemm.h"
 #include "core/kernels.h"
 #include "core/threads.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
     vlp_node *node;
     vlp_real *grad[3]; /* NULL = not wanted */
-    vlp_real beta[3];  /* 0: the unit's first product overwrites a fresh gradient */
+    bool fresh[3];     /* the gradient holds nothing yet: it is written, not added to */
     vlp_real *bias_grad;
     bool bias_inside;         /* units add to the bias themselves, without a second loop */
     bool heads_slowest;       /* order of the units */
     int64_t grain;            /* units that stay together */
     int64_t *start, *samples; /* samples[start[r] .. start[r + 1]) attend to key row r */
-    vlp_real *tiles;          /* two for each part: P and dP */
+    vlp_real *scratch;
+    int64_t part; /* scratch of one part */
 } backward_pass;
 
-static vlp_real *part_tiles(const backward_pass *pass, int part) {
-    const vlp_attention_attr *attr = pass->node->attr;
-    return pass->tiles + 2 * part * attr->tile_rows * attr->tile_ld;
+static void *part_scratch(const backward_pass *pass, int part, vlp_attention_scratch *w) {
+    vlp_attention_scratch_at(pass->node, true, pass->scratch + part * pass->part, w);
+    return w;
 }
 
-/* From P: dp becomes dS. */
-static void score_gradient(const vlp_node *node, const vlp_attention_tile *tile, const vlp_real *p,
-                           vlp_real *dp) {
+/* The tile's queries and gradients of outputs; a query without keys has P = 0 by lse = inf. */
+static void pack_tile(const vlp_node *node, const vlp_attention_tile *tile,
+                      vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = node->attr;
-    const vlp_tensor *v = node->in[VLP_ATTENTION_V];
-    vlp_gemm_serial(false, true, tile->rows, tile->cols, attr->width, 1,
-                    vlp_attention_output_at(attr, tile, node->out[0]->grad),
-                    attr->heads * attr->width,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_V, vlp_real_data(v)),
-                    vlp_col_count(v), 0, dp, attr->tile_ld);
-    if (attr->dropout > 0) vlp_attention_dropout(node, tile, dp, dp);
-    vlp_kernels_get()->softmax_backward(tile->rows, tile->cols, attr->tile_ld, p, dp, NULL, 1);
+    const vlp_tensor *q = node->in[VLP_ATTENTION_Q], *y = node->out[0];
+    int64_t cols = vlp_col_count(q), y_cols = attr->heads * attr->width;
+    size_t size = vlp_dtype_size(q->dtype);
+    vlp_attention_pack_queries(attr, tile,
+                               vlp_attention_at(attr, tile, VLP_ATTENTION_Q, q->data, cols, size),
+                               q->dtype, cols, w->q_turned, w->q_stack, w);
+    const vlp_real *dy = vlp_attention_output_at(attr, tile, y->grad, sizeof *dy);
+    vlp_attention_pack_queries(attr, tile, dy, VLP_REAL, y_cols, w->dy_turned, w->dy_stack, w);
+    memset(w->lse, 0, (size_t)w->ld * sizeof *w->lse);
+    memset(w->delta, 0, (size_t)w->ld * sizeof *w->delta);
+    w->kernels->row_dots(tile->rows, attr->width, dy,
+                         vlp_attention_output_at(attr, tile, y->data, size), y->dtype, y_cols,
+                         w->delta);
+    const vlp_real *lse = (const vlp_real *)node->saved[0] + vlp_attention_row_number(attr, tile);
+    for (int64_t i = 0; i < tile->rows; i++)
+        w->lse[i] = lse[i] == -VLP_R(INFINITY) ? VLP_R(INFINITY) : lse[i];
 }
 
-static void probabilities(const vlp_node *node, const vlp_attention_tile *tile, vlp_real *p) {
-    vlp_attention_scores(node, tile, p);
-    vlp_attention_softmax_again(node, tile, p);
-}
-
-/* dV = dropout(P)^T dY + beta dV; scratch is a second tile. */
-static void value_gradient(const backward_pass *pass, const vlp_attention_tile *tile,
-                           const vlp_real *p, vlp_real *scratch, vlp_real beta) {
-    const vlp_node *node = pass->node;
+/* For a block of keys: w->s = dropout(P)^T, w->dp = dS^T */
+static void score_gradient(const vlp_node *node, const vlp_attention_tile *tile, int64_t first,
+                           int64_t n, vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = node->attr;
-    if (attr->dropout > 0) vlp_attention_dropout(node, tile, p, scratch);
-    vlp_gemm_serial(true, false, tile->cols, attr->width, tile->rows, 1,
-                    attr->dropout > 0 ? scratch : p, attr->tile_ld,
-                    vlp_attention_output_at(attr, tile, node->out[0]->grad),
-                    attr->heads * attr->width, beta,
-                    vlp_attention_at(node, tile, VLP_ATTENTION_V, pass->grad[VLP_ATTENTION_V]),
-                    vlp_col_count(node->in[VLP_ATTENTION_V]));
-}
-
-/* dQ = scale dS K + beta dQ, or dK = scale dS^T Q + beta dK */
-static void projection_gradient(const backward_pass *pass, const vlp_attention_tile *tile,
-                                const vlp_real *ds, int input, vlp_real beta) {
-    const vlp_node *node = pass->node;
-    const vlp_attention_attr *attr = node->attr;
-    bool keys = input == VLP_ATTENTION_K;
-    int other = keys ? VLP_ATTENTION_Q : VLP_ATTENTION_K;
-    const vlp_tensor *x = node->in[other];
-    vlp_gemm_serial(keys, false, keys ? tile->cols : tile->rows, attr->width,
-                    keys ? tile->rows : tile->cols, attr->scale, ds, attr->tile_ld,
-                    vlp_attention_at(node, tile, other, vlp_real_data(x)), vlp_col_count(x), beta,
-                    vlp_attention_at(node, tile, input, pass->grad[input]),
-                    vlp_col_count(node->in[input]));
+    const vlp_attention_kernels *k = w->kernels;
+    vlp_real factor = vlp_attention_scores(node, tile, first, n, w);
+    k->product(n, w->tile_vectors, (attr->width + k->pair - 1) / k->pair,
+               w->v_rows + first * w->row_ld, w->row_ld, 1, w->dy_turned, w->ld, w->dp, w->ld,
+               false);
+    const vlp_real *drop = vlp_attention_dropout(node, tile, first, n, w);
+    k->gradient(n, w->tile_vectors, w->ld, w->s, w->dp, factor, w->lse, w->delta, drop);
 }
 
 static void add_bias_gradient(const backward_pass *pass, const vlp_attention_tile *tile,
-                              const vlp_real *ds) {
+                              int64_t first, int64_t n, vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = pass->node->attr;
-    vlp_real *to = vlp_attention_bias_at(pass->node, tile, pass->bias_grad);
-    for (int64_t i = 0; i < tile->rows; i++)
-        vlp_kernels_get()->add(tile->cols, ds + i * attr->tile_ld, to + i * attr->keys);
+    vlp_real *to = vlp_attention_bias_at(pass->node, tile, pass->bias_grad) + first;
+    int64_t ld = (n + VLP_ATTENTION_PAD - 1) / VLP_ATTENTION_PAD * VLP_ATTENTION_PAD;
+    w->kernels->transpose(n, tile->rows, w->dp, w->ld, w->untwisted, ld);
+    w->kernels->add_to(tile->rows, n, w->untwisted, ld, 1, to, attr->keys, true);
 }
 
-/* `first` tells the first tile of the unit: nothing has been added to its keys yet. */
-static void backward_tile(const backward_pass *pass, const vlp_attention_tile *tile, vlp_real *p,
-                          vlp_real *dp, bool first) {
-    vlp_real *const *grad = pass->grad;
-    bool bias = pass->bias_grad && pass->bias_inside;
-    probabilities(pass->node, tile, p);
-    if (grad[VLP_ATTENTION_V])
-        value_gradient(pass, tile, p, dp, first ? pass->beta[VLP_ATTENTION_V] : 1);
-    if (!grad[VLP_ATTENTION_Q] && !grad[VLP_ATTENTION_K] && !bias) return;
-    score_gradient(pass->node, tile, p, dp);
-    if (grad[VLP_ATTENTION_Q])
-        projection_gradient(pass, tile, dp, VLP_ATTENTION_Q, pass->beta[VLP_ATTENTION_Q]);
-    if (grad[VLP_ATTENTION_K])
-        projection_gradient(pass, tile, dp, VLP_ATTENTION_K,
-                            first ? pass->beta[VLP_ATTENTION_K] : 1);
-    if (bias) add_bias_gradient(pass, tile, dp);
+/* dK[first + ..] += X^T B or the like of dV: X a block of scores, B the tile's stacked rows */
+static void add_to_keys(const vlp_attention_scratch *w, const vlp_attention_tile *tile,
+                        int64_t first, int64_t n, const vlp_real *x, const vlp_real *stacked,
+                        vlp_real *to) {
+    vlp_attention_operand a = vlp_attention_over_queries(w, x, n, tile->rows);
+    w->kernels->product(n, w->vectors, a.steps, a.x, a.row, a.step, stacked, w->wide,
+                        to + first * w->wide, w->wide, true);
 }
 
-/* Tiles run from the last to the first: the last sees every key even when causal, so that it may
- * overwrite. */
-static void backward_unit(const backward_pass *pass, int64_t kv_row, int64_t head, vlp_real *p,
-                          vlp_real *dp) {
+static void backward_block(const backward_pass *pass, const vlp_attention_tile *tile, int64_t first,
+                           vlp_attention_scratch *w) {
+    const vlp_attention_kernels *k = w->kernels;
+    int64_t n = tile->keys - first < VLP_ATTENTION_KEYS ? tile->keys - first : VLP_ATTENTION_KEYS;
+    score_gradient(pass->node, tile, first, n, w);
+    if (pass->grad[VLP_ATTENTION_V]) add_to_keys(w, tile, first, n, w->s, w->dy_stack, w->dv);
+    if (pass->grad[VLP_ATTENTION_K]) add_to_keys(w, tile, first, n, w->dp, w->q_stack, w->dk);
+    if (pass->grad[VLP_ATTENTION_Q]) {
+        vlp_attention_operand ds = vlp_attention_over_keys(w, w->dp, n);
+        k->product(tile->rows, w->vectors, ds.steps, ds.x, ds.row, ds.step,
+                   w->k_stack + first / k->pair * w->wide, w->wide, w->out, w->wide, first > 0);
+    }
+    if (pass->bias_grad && pass->bias_inside) add_bias_gradient(pass, tile, first, n, w);
+}
+
+/* Adds scratch [rows, width] to the tile's rows of the gradient of q, k or v. */
+static void add_gradient(const backward_pass *pass, const vlp_attention_tile *tile, int input,
+                         int64_t rows, const vlp_real *x, const vlp_attention_scratch *w) {
+    const vlp_attention_attr *attr = pass->node->attr;
+    int64_t cols = vlp_col_count(pass->node->in[input]);
+    vlp_real *to = vlp_attention_at(attr, tile, input, pass->grad[input], cols, sizeof *to);
+    w->kernels->add_to(rows, attr->width, x, w->wide, input == VLP_ATTENTION_V ? 1 : attr->scale,
+                       to, cols, !pass->fresh[input]);
+}
+
+static void backward_tile(const backward_pass *pass, const vlp_attention_tile *tile,
+                          vlp_attention_scratch *w) {
+    pack_tile(pass->node, tile, w);
+    for (int64_t first = 0; first < tile->keys; first += VLP_ATTENTION_KEYS)
+        backward_block(pass, tile, first, w);
+    if (!pass->grad[VLP_ATTENTION_Q]) return;
+    if (tile->keys == 0) memset(w->out, 0, (size_t)(tile->rows * w->wide) * sizeof *w->out);
+    add_gradient(pass, tile, VLP_ATTENTION_Q, tile->rows, w->out, w);
+}
+
+/* Queries from the first to the last whose output has a gradient other than 0 */
+typedef struct {
+    int64_t first, rows;
+} range;
+
+static bool any(const vlp_real *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0) return true;
+    return false;
+}
+
+static range wanted_rows(const vlp_node *node, int64_t sample, int64_t head) {
+    const vlp_attention_attr *attr = node->attr;
+    int64_t cols = attr->heads * attr->width, first = 0, end = attr->queries;
+    const vlp_real *dy =
+        node->out[0]->grad + (sample * attr->queries * attr->heads + head) * attr->width;
+    while (end > 0 && !any(dy + (end - 1) * cols, attr->width)) end--;
+    while (first < end && !any(dy + first * cols, attr->width)) first++;
+    return (range){first, end - first};
+}
+
+/* Queries [first, first + rows) get no gradient through this op. */
+static void zero_queries(const backward_pass *pass, int64_t sample, int64_t head, int64_t first,
+                         int64_t rows) {
+    const vlp_attention_attr *attr = pass->node->attr;
+    if (!pass->grad[VLP_ATTENTION_Q] || !pass->fresh[VLP_ATTENTION_Q]) return;
+    vlp_attention_tile tile = {.sample = sample, .head = head, .first = first};
+    int64_t cols = vlp_col_count(pass->node->in[VLP_ATTENTION_Q]);
+    vlp_real *to = vlp_attention_at(attr, &tile, VLP_ATTENTION_Q, pass->grad[VLP_ATTENTION_Q], cols,
+                                    sizeof *to);
+    for (int64_t i = 0; i < rows; i++) memset(to + i * cols, 0, (size_t)attr->width * sizeof *to);
+}
+
+static void backward_sample(const backward_pass *pass, int64_t sample, int64_t head, int64_t keys,
+                            vlp_attention_scratch *w) {
+    const vlp_attention_attr *attr = pass->node->attr;
+    range rows = wanted_rows(pass->node, sample, head);
+    int64_t end = rows.first + rows.rows;
+    zero_queries(pass, sample, head, 0, rows.first);
+    zero_queries(pass, sample, head, end, attr->queries - end);
+    for (int64_t i = 0; i < vlp_attention_tile_count(rows.rows); i++) {
+        vlp_attention_tile tile =
+            vlp_attention_tile_at(attr, sample, head, rows.first, rows.rows, i);
+        vlp_attention_pack_keys(pass->node, &tile, keys, w);
+        backward_tile(pass, &tile, w);
+    }
+}
+
+static void backward_unit(const backward_pass *pass, int64_t kv_row, int64_t head,
+                          vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = pass->node->attr;
     int64_t begin = pass->start ? pass->start[kv_row] : kv_row;
     int64_t end = pass->start ? pass->start[kv_row + 1] : kv_row + 1;
+    int64_t keys = 0;
+    for (int64_t n = begin; n < end; n++) {
+        int64_t used = vlp_attention_used_keys(attr, pass->samples ? pass->samples[n] : n);
+        keys = used > keys ? used : keys;
+    }
+    size_t bytes = (size_t)(attr->keys * w->wide) * sizeof *w->dk;
+    if (pass->grad[VLP_ATTENTION_K]) memset(w->dk, 0, bytes);
+    if (pass->grad[VLP_ATTENTION_V]) memset(w->dv, 0, bytes);
     for (int64_t n = begin; n < end; n++)
-        for (int64_t i = attr->tile_count - 1; i >= 0; i--) {
-            int64_t sample = pass->samples ? pass->samples[n] : n;
-            vlp_attention_tile tile = vlp_attention_tile_at(attr, sample, head, i);
-            backward_tile(pass, &tile, p, dp, n == begin && i == attr->tile_count - 1);
-        }
+        backward_sample(pass, pass->samples ? pass->samples[n] : n, head, keys, w);
+    vlp_attention_tile all = {.kv_row = kv_row, .head = head};
+    for (int input = VLP_ATTENTION_K; input <= VLP_ATTENTION_V; input++)
+        if (pass->grad[input])
+            add_gradient(pass, &all, input, pass->fresh[input] ? attr->keys : keys,
+                         input == VLP_ATTENTION_K ? w->dk : w->dv, w);
 }
 
 static void backward_units(int64_t begin, int64_t end, int thread, void *ctx) {
     const backward_pass *pass = ctx;
     const vlp_attention_attr *attr = pass->node->attr;
-    vlp_real *p = part_tiles(pass, thread), *dp = p + attr->tile_rows * attr->tile_ld;
+    vlp_attention_scratch w;
+    part_scratch(pass, thread, &w);
     for (int64_t i = begin; i < end; i++) {
         if (pass->heads_slowest)
-            backward_unit(pass, i % attr->kv_batch, i / attr->kv_batch, p, dp);
+            backward_unit(pass, i % attr->kv_batch, i / attr->kv_batch, &w);
         else
-            backward_unit(pass, i / attr->heads, i % attr->heads, p, dp);
+            backward_unit(pass, i / attr->heads, i % attr->heads, &w);
+    }
+}
+
+static void bias_tile(const backward_pass *pass, int64_t sample, int64_t head, int64_t index,
+                      vlp_attention_scratch *w) {
+    const vlp_attention_attr *attr = pass->node->attr;
+    vlp_attention_tile tile = vlp_attention_tile_at(attr, sample, head, 0, attr->queries, index);
+    vlp_attention_pack_keys(pass->node, &tile, vlp_attention_used_keys(attr, sample), w);
+    pack_tile(pass->node, &tile, w);
+    for (int64_t first = 0; first < tile.keys; first += VLP_ATTENTION_KEYS) {
+        int64_t n = tile.keys - first < VLP_ATTENTION_KEYS ? tile.keys - first : VLP_ATTENTION_KEYS;
+        score_gradient(pass->node, &tile, first, n, w);
+        add_bias_gradient(pass, &tile, first, n, w);
     }
 }
 
@@ -136,35 +222,17 @@ static void bias_tiles(int64_t begin, int64_t end, int thread, void *ctx) {
     const backward_pass *pass = ctx;
     const vlp_attention_attr *attr = pass->node->attr;
     const int64_t *shape = pass->node->in[VLP_ATTENTION_BIAS]->shape;
-    vlp_real *p = part_tiles(pass, thread), *dp = p + attr->tile_rows * attr->tile_ld;
+    vlp_attention_scratch w;
+    part_scratch(pass, thread, &w);
     for (int64_t i = begin; i < end; i++) {
         int64_t slice = i / attr->tile_count;
         int64_t sample = slice / shape[1], head = slice % shape[1];
         int64_t last_sample = shape[0] == 1 ? attr->batch - 1 : sample;
         int64_t last_head = shape[1] == 1 ? attr->heads - 1 : head;
         for (int64_t b = sample; b <= last_sample; b++)
-            for (int64_t h = head; h <= last_head; h++) {
-                vlp_attention_tile tile = vlp_attention_tile_at(attr, b, h, i % attr->tile_count);
-                probabilities(pass->node, &tile, p);
-                score_gradient(pass->node, &tile, p, dp);
-                add_bias_gradient(pass, &tile, dp);
-            }
+            for (int64_t h = head; h <= last_head; h++)
+                bias_tile(pass, b, h, i % attr->tile_count, &w);
     }
-}
-
-/* Counting sort of the samples by key row. */
-static void list_samples(backward_pass *pass) {
-    const vlp_attention_attr *attr = pass->node->attr;
-    if (!attr->kv_index) return;
-    int64_t *start = pass->node->work;
-    pass->start = start;
-    pass->samples = start + attr->kv_batch + 2;
-    memset(start, 0, (size_t)(attr->kv_batch + 2) * sizeof *start);
-    /* Counts two places ahead: after the sums start[r + 1] is the next place of row r, and the
-     * placing itself moves it to the end of the row. */
-    for (int64_t b = 0; b < attr->batch; b++) start[attr->kv_index[b] + 2]++;
-    for (int64_t r = 0; r < attr->kv_batch; r++) start[r + 2] += start[r + 1];
-    for (int64_t b = 0; b < attr->batch; b++) pass->samples[start[attr->kv_index[b] + 1]++] = b;
 }
 
 static bool overlap(const vlp_node *node, int a, int b) {
@@ -201,27 +269,18 @@ static bool covers(const vlp_node *node, const vlp_tensor *x) {
 static void take_gradients(backward_pass *pass) {
     vlp_node *node = pass->node;
     for (int i = 0; i < 3; i++) {
-        pass->beta[i] = 1;
         int earlier = 0;
         while (earlier < i && node->in[earlier] != node->in[i]) earlier++;
         if (earlier < i) {
             pass->grad[i] = pass->grad[earlier];
-            pass->beta[i] = pass->beta[earlier];
+            pass->fresh[i] = pass->fresh[earlier];
         } else if (covers(node, node->in[i])) {
-            bool fresh = false;
-            pass->grad[i] = vlp_grad_write(node->in[i], &fresh);
-            pass->beta[i] = fresh ? 0 : 1;
+            pass->grad[i] = vlp_grad_write(node->in[i], &pass->fresh[i]);
         } else {
             pass->grad[i] = vlp_grad_add(node->in[i]);
         }
     }
     if (node->in[VLP_ATTENTION_BIAS]) pass->bias_grad = vlp_grad_add(node->in[VLP_ATTENTION_BIAS]);
-}
-
-static size_t list_bytes(const vlp_attention_attr *attr) {
-    if (!attr->kv_index) return 0;
-    size_t bytes = (size_t)(attr->kv_batch + 2 + attr->batch) * sizeof(int64_t);
-    return (bytes + 63) / 64 * 64;
 }
 
 static int64_t bias_units(const vlp_node *node) {
@@ -235,8 +294,9 @@ size_t vlp_attention_backward_bytes(const vlp_node *node) {
     int parts = vlp_parallel_parts(attr->kv_batch * attr->heads, 1);
     int bias_parts = vlp_parallel_parts(bias_units(node), 1);
     if (bias_parts > parts) parts = bias_parts;
-    size_t tiles = (size_t)(2 * parts * attr->tile_rows * attr->tile_ld) * sizeof(vlp_real);
-    return list_bytes(attr) + tiles;
+    vlp_attention_scratch w;
+    int64_t part = vlp_attention_scratch_at(node, true, NULL, &w);
+    return vlp_attention_list_bytes(attr) + (size_t)(parts * part) * sizeof(vlp_real);
 }
 
 /* How many units, one after the other, share a part of the bias; more than 1 in the order that
@@ -274,8 +334,10 @@ void vlp_attention_backward(vlp_node *node) {
     take_gradients(&pass);
     int64_t units = attr->kv_batch * attr->heads;
     if (!node->work || units == 0) return;
-    list_samples(&pass);
-    pass.tiles = (vlp_real *)((uint8_t *)node->work + list_bytes(attr));
+    vlp_attention_list_samples(node, &pass.start, &pass.samples);
+    vlp_attention_scratch w;
+    pass.part = vlp_attention_scratch_at(node, true, NULL, &w);
+    pass.scratch = (vlp_real *)((uint8_t *)node->work + vlp_attention_list_bytes(attr));
     order_units(&pass, units);
     bool inside = pass.bias_grad && pass.bias_inside;
     if (pass.grad[0] || pass.grad[1] || pass.grad[2] || inside)
