@@ -1,12 +1,13 @@
 /* Attention, backward. With P computed again from the kept log-sum-exp:
  *   dV += dropout(P)^T dY      dP = dropout(dY V^T)      dS = P o (dP - delta)
  *   dQ += scale dS K           dK += scale dS^T Q        dbias += dS
- * where delta, the row sums of P o dP, are those of dY o Y. Queries before the first and after the
- * last with a gradient (padding; all but one under a pooled token) are left out.
- * A unit of work is one row of keys and one head: it alone adds to those columns of dK and dV, and
- * to dQ of the samples that attend to the row, so the order of additions never depends on threads.
- * Units that share a part of the bias go to the same thread where that leaves enough threads busy;
- * otherwise a second loop, over the tiles of the bias, computes dS once more. */
+ * where delta, the row sums of P o dP, are those of dY o Y: so many keys need no second look.
+ * Queries before the first and after the last with a gradient (padding; all but one under a pooled
+ * token) are left out. A unit of work is one row of keys and one head: it alone adds to those
+ * columns of dK and dV, and to dQ of the samples that attend to the row, so the order of additions
+ * never depends on threads. Units that share a part of the bias go to the same thread where that
+ * leaves enough threads busy; otherwise a second loop, over the tiles of the bias, computes dS once
+ * more. */
 #include "core/op_attention.h"
 
 #include "core/kernels.h"
@@ -46,10 +47,12 @@ static void pack_tile(const vlp_node *node, const vlp_attention_tile *tile,
     const vlp_real *dy = vlp_attention_output_at(attr, tile, y->grad, sizeof *dy);
     vlp_attention_pack_queries(attr, tile, dy, VLP_REAL, y_cols, w->dy_turned, w->dy_stack, w);
     memset(w->lse, 0, (size_t)w->ld * sizeof *w->lse);
-    memset(w->delta, 0, (size_t)w->ld * sizeof *w->delta);
-    w->kernels->row_dots(tile->rows, attr->width, dy,
-                         vlp_attention_output_at(attr, tile, y->data, size), y->dtype, y_cols,
-                         w->delta);
+    if (tile->keys > VLP_ATTENTION_KEYS) {
+        memset(w->delta, 0, (size_t)w->ld * sizeof *w->delta);
+        w->kernels->row_dots(tile->rows, attr->width, dy,
+                             vlp_attention_output_at(attr, tile, y->data, size), y->dtype, y_cols,
+                             w->delta);
+    }
     const vlp_real *lse = (const vlp_real *)node->saved[0] + vlp_attention_row_number(attr, tile);
     for (int64_t i = 0; i < tile->rows; i++)
         w->lse[i] = lse[i] == -VLP_R(INFINITY) ? VLP_R(INFINITY) : lse[i];
@@ -65,7 +68,8 @@ static void score_gradient(const vlp_node *node, const vlp_attention_tile *tile,
                w->v_rows + first * w->row_ld, w->row_ld, 1, w->dy_turned, w->ld, w->dp, w->ld,
                false);
     const vlp_real *drop = vlp_attention_dropout(node, tile, first, n, w);
-    k->gradient(n, w->tile_vectors, w->ld, w->s, w->dp, factor, w->lse, w->delta, drop);
+    k->gradient(n, w->tile_vectors, w->ld, w->s, w->dp, factor, w->lse,
+                tile->keys > VLP_ATTENTION_KEYS ? w->delta : NULL, drop);
 }
 
 static void add_bias_gradient(const backward_pass *pass, const vlp_attention_tile *tile,

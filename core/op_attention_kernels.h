@@ -56,7 +56,8 @@ typedef struct {
     /* lse = most + log(total), inverse = 1 / total; -inf and 0 where total is 0 */
     void (*finish)(int64_t vectors, const vlp_real *most, const vlp_real *total, vlp_real *lse,
                    vlp_real *inverse);
-    /* With p = exp(factor s - lse):  s = p drop;  dp = p (dp drop - delta).  drop NULL = 1. */
+    /* With p = exp(factor s - lse):  s = p drop;  dp = p (dp drop - delta).  drop NULL = 1; delta
+     * NULL: these are all keys, and delta is the sum of p dp drop over them. */
     void (*gradient)(int64_t keys, int64_t vectors, int64_t ld, vlp_real *s, vlp_real *dp,
                      vlp_real factor, const vlp_real *lse, const vlp_real *delta,
                      const vlp_real *drop);

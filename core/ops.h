@@ -30,8 +30,10 @@ vlp_tensor *vlp_readout(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor
  * serves as all three with offsets 0, D and 2D.
  *   scores = scale q k^T + bias;  p = softmax(scores over the allowed keys);  y = dropout(p) v
  *   q [B, Lq, >= H K]   k, v [Bk, Lk, >= H K]   ->   [B, Lq, H K]
- * Keeps the row log-sum-exp [B, H, Lq] only; backward computes the scores again, one (sample, head)
- * tile at a time. A query whose keys are all masked gives 0. */
+ * q, k and v are all VLP_REAL or all VLP_BF16, which then is the output's type; softmax and sums
+ * are in vlp_real. Keys and queries meet in blocks (Dao et al., 2022) that stay in cache; only the
+ * row log-sum-exp [B, H, Lq] is kept, and backward computes the scores again. Keys behind the last
+ * one that the mask allows cost nothing. A query whose keys are all masked gives 0. */
 typedef struct {
     vlp_tensor *q, *k, *v;
     int64_t q_offset, k_offset, v_offset; /* first column */

@@ -186,6 +186,16 @@ static vlp_tensor *attention_long_causal(vlp_tape *tape, vlp_tensor **x) {
     return vlp_attention(tape, &args);
 }
 
+/* The last 40 keys are masked, and every 7th before them. */
+static vlp_tensor *attention_long_masked(vlp_tape *tape, vlp_tensor **x) {
+    static uint8_t mask[330];
+    for (int i = 0; i < 330; i++) mask[i] = i < 290 && i % 7 != 0;
+    vlp_attention_args args = attention_long_args(tape, x);
+    args.key_mask = mask;
+    args.dropout = 0.3;
+    return vlp_attention(tape, &args);
+}
+
 static const gradcheck_case grad_cases_attention[] = {
     {"attention, fused q k v", "attention", 1, {{3, {2, 5, 18}}}, attention_fused},
     {"attention, one token", "attention", 1, {{3, {3, 1, 21}}}, attention_fused_single},
@@ -266,6 +276,11 @@ static const gradcheck_case grad_cases_attention[] = {
     {"attention, keys are values", "attention", 1, {{3, {2, 3, 18}}}, attention_keys_are_values},
     {"attention, several tiles", "attention", 1, {{2, {9, 2}}}, attention_long},
     {"attention, several tiles, causal", "attention", 1, {{2, {9, 2}}}, attention_long_causal},
+    {"attention, several tiles, key mask, dropout",
+     "attention",
+     1,
+     {{2, {9, 2}}},
+     attention_long_masked},
 };
 
 #endif
