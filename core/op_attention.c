@@ -109,7 +109,9 @@ const vlp_op vlp_op_attention = {.name = "attention",
                                  .forward = forward,
                                  .backward = vlp_attention_backward,
                                  .workspace = workspace,
-                                 .random = true};
+                                 .random = true,
+                                 .takes_bf16 = 1u << VLP_ATTENTION_Q | 1u << VLP_ATTENTION_K |
+                                               1u << VLP_ATTENTION_V};
 
 /* The three dimensions of an input; without the first there is one sample. */
 static void check_columns(const vlp_attention_attr *attr, const vlp_tensor *x, int input,

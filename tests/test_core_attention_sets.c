@@ -56,7 +56,7 @@ static void close_call(call *c) {
 
 static void make_input(call *c, int which, vlp_dtype dtype, int ndim, const int64_t *shape) {
     vlp_tensor *x = &c->in[which];
-    *x = (vlp_tensor){.dtype = dtype, .ndim = ndim, .needs_grad = true, .leaf = true};
+    *x = (vlp_tensor){.dtype = dtype, .ndim = ndim, .needs_grad = true};
     memcpy(x->shape, shape, (size_t)ndim * sizeof *shape);
     size_t n = (size_t)vlp_numel(x);
     x->data = guarded(c, n * vlp_dtype_size(dtype), false);
