@@ -49,3 +49,9 @@ vlp_status vlp_act_read(vlp_act *out, const vlp_json *object, const char *key, v
     }
     return unknown(name, key, where);
 }
+
+const char *vlp_act_name(vlp_act act) {
+    for (size_t i = 0; i < VLP_COUNT(names); i++)
+        if (names[i].act == act) return names[i].name;
+    return names[0].name;
+}

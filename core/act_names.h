@@ -10,4 +10,7 @@
 vlp_status vlp_act_read(vlp_act *out, const vlp_json *object, const char *key, vlp_act fallback,
                         const char *where);
 
+/* The first name of it in Hugging Face's configurations. */
+const char *vlp_act_name(vlp_act act);
+
 #endif

@@ -21,23 +21,33 @@ vlp_status vlp_checkpoint_open(vlp_safetensors **out, const char *path);
  * open_clip_model.safetensors, pytorch_model.bin, its index, open_clip_pytorch_model.bin. */
 vlp_status vlp_checkpoint_path(const char *folder, vlp_buf *path);
 
+/* How another implementation shapes the same numbers. */
+typedef enum {
+    VLP_SHAPE_SAME,
+    VLP_SHAPE_FLAT,  /* [D] for our [1, D] */
+    VLP_SHAPE_BATCH, /* an axis of length 1 in front: [1, P, D] for our [P, D] */
+    VLP_SHAPE_TOKEN, /* two of them: [1, 1, D] for our [D], or our [1, D] with one */
+    VLP_SHAPE_PATCH, /* [D, C, p, p] for our [D, C p p] */
+} vlp_name_shape;
+
 /* How another implementation names our parameters. "{}" stands for one or more digits and is
  * carried over. A tensor of theirs may be one of `parts` equal row slices of ours (q, k and v of a
  * fused projection), or its transpose. ours = NULL: known, and not needed. */
 typedef struct {
     const char *theirs, *ours;
-    int part, parts; /* 0, 0 = the whole */
-    bool transpose;  /* theirs is [I, O] where ours is [O, I] */
+    int part, parts;      /* 0, 0 = the whole */
+    bool transpose;       /* theirs is [I, O] where ours is [O, I] */
+    vlp_name_shape shape; /* of theirs, for writing: reading agrees to all of them */
     /* For a tensor of another shape that can be converted: fills out like `ours`. A failure of
      * VLP_ERR_UNSUPPORTED says that this one cannot. NULL = none can. */
     vlp_status (*convert)(const vlp_safetensor *theirs, const vlp_tensor *ours, vlp_real *out);
 } vlp_name_row;
 
 /* Rows for a layer's weight and bias, whole or as part k of n. */
-#define VLP_NAME_LAYER(theirs, ours) VLP_NAME_PART(theirs, ours, 0, 0)
-#define VLP_NAME_PART(theirs, ours, k, n)                                                          \
-    {theirs ".weight", ours ".weight", (k), (n), false, NULL}, {                                   \
-        theirs ".bias", ours ".bias", (k), (n), false, NULL                                        \
+#define VLP_NAME_LAYER(theirs_, ours_) VLP_NAME_PART(theirs_, ours_, 0, 0)
+#define VLP_NAME_PART(theirs_, ours_, k, n)                                                        \
+    {.theirs = theirs_ ".weight", .ours = ours_ ".weight", .part = (k), .parts = (n)}, {           \
+        .theirs = theirs_ ".bias", .ours = ours_ ".bias", .part = (k), .parts = (n)                \
     }
 
 /* Tables of rows, each with what stands in front of its names on either side: "bert." and "text."

@@ -1,5 +1,6 @@
 #include "core/nn.h"
 
+#include "core/attend.h"
 #include "core/memory.h"
 
 #include <math.h>
@@ -87,6 +88,10 @@ static void block_declare(vlp_block *block, vlp_params *params, const vlp_block_
     vlp_norm_declare(&block->norm2, params, "norm2", c->width, c->eps);
     vlp_dense_declare(&block->fc1, params, "mlp.fc1", c->width, c->mlp_width, true, std);
     vlp_dense_declare(&block->fc2, params, "mlp.fc2", c->mlp_width, c->width, true, std);
+    if (!c->layer_scale) return;
+    vlp_init small = VLP_INIT_CONSTANT(1e-5);
+    block->scale1 = vlp_params_add(params, "scale1", small, VLP_NO_DECAY, 1, &c->width);
+    block->scale2 = vlp_params_add(params, "scale2", small, VLP_NO_DECAY, 1, &c->width);
 }
 
 vlp_status vlp_stack_declare(vlp_stack *stack, vlp_params *params, const vlp_block_config *config,
@@ -248,17 +253,23 @@ static void keep_hidden(const pass *p, int64_t i, vlp_tensor *x) {
     if (p->in->hidden) p->in->hidden[i] = x;
 }
 
+static vlp_tensor *scaled(const pass *p, vlp_tensor *branch, vlp_tensor *gamma) {
+    return gamma ? vlp_scale_features(p->tape, branch, gamma) : branch;
+}
+
 static void pre_norm_block(const pass *p, stream *s) {
     const vlp_block *block = &p->stack->blocks[p->layer];
     vlp_tensor *n = norm_stream(p, &block->norm1, s);
     keep_hidden(p, p->layer, s->x);
-    s->branch = vlp_drop_path(p->tape, self_attention(p, block, n), block->drop_path);
+    s->branch = vlp_drop_path(p->tape, scaled(p, self_attention(p, block, n), block->scale1),
+                              block->drop_path);
     if (p->context) {
         n = norm_stream(p, &block->norm_cross, s);
         s->branch = vlp_drop_path(p->tape, cross_attention(p, block, n), block->drop_path);
     }
     n = norm_stream(p, &block->norm2, s);
-    s->branch = vlp_drop_path(p->tape, mlp(p, block, n), block->drop_path);
+    s->branch =
+        vlp_drop_path(p->tape, scaled(p, mlp(p, block, n), block->scale2), block->drop_path);
 }
 
 /* One block by itself: from the stream before it to the stream after it */

@@ -57,6 +57,7 @@ typedef struct {
     vlp_act act;
     bool pre_norm;
     bool no_qkv_bias; /* q, k and v are products only */
+    bool layer_scale; /* pre-norm: branches times learned vectors before they are added */
     double eps;
     double dropout, attention_dropout, drop_path;
 } vlp_block_config;
@@ -66,7 +67,8 @@ typedef struct {
     vlp_dense qkv, proj;                     /* rows of qkv: q | k | v, each H x K */
     vlp_dense cross_q, cross_kv, cross_proj; /* rows of cross_kv: k | v */
     vlp_dense fc1, fc2;
-    double drop_path; /* grows linearly with depth up to the configured rate */
+    vlp_tensor *scale1, *scale2; /* [D] or NULL: of self-attention and of the MLP */
+    double drop_path;            /* grows linearly with depth up to the configured rate */
 } vlp_block;
 
 typedef struct {

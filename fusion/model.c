@@ -7,13 +7,19 @@
 enum { MATCH_CLASSES = 2 };
 static const double norm_eps = 1e-12;
 
+static int64_t text_width(const vlp_model_config *c) {
+    return c->clip_text.width > 0 ? c->clip_text.width : c->text.width;
+}
+
 static void declare_space(vlp_model *model) {
     const vlp_model_config *c = &model->config;
     vlp_params *params = model->params;
-    vlp_dense_declare(&model->image_projection, params, "image_projection", c->vision.width,
-                      c->embedding, c->projection_bias, 1 / sqrt((double)c->vision.width));
-    vlp_dense_declare(&model->text_projection, params, "text_projection", c->text.width,
-                      c->embedding, c->projection_bias, 1 / sqrt((double)c->text.width));
+    int64_t image = vlp_vit_pool_width(&c->pool, &c->vision), text = text_width(c);
+    if (!c->no_image_projection)
+        vlp_dense_declare(&model->image_projection, params, "image_projection", image, c->embedding,
+                          c->projection_bias, 1 / sqrt((double)image));
+    vlp_dense_declare(&model->text_projection, params, "text_projection", text, c->embedding,
+                      c->projection_bias || c->text_projection_bias, 1 / sqrt((double)text));
 }
 
 static void declare_scale(vlp_model *model) {
@@ -25,6 +31,10 @@ static void declare_scale(vlp_model *model) {
     else
         model->logit_scale =
             vlp_params_add(model->params, "logit_scale", VLP_INIT_CONSTANT(c->logit_scale_init),
+                           VLP_NO_DECAY, 0, NULL);
+    if (c->logit_bias)
+        model->logit_bias =
+            vlp_params_add(model->params, "logit_bias", VLP_INIT_CONSTANT(c->logit_bias_init),
                            VLP_NO_DECAY, 0, NULL);
 }
 
@@ -49,17 +59,24 @@ static vlp_status declare_decoder(vlp_model *model) {
     return VLP_OK;
 }
 
+static vlp_status declare_text(vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    if (text_width(c) == 0) return VLP_OK;
+    vlp_params_push(model->params, "text");
+    vlp_status status = c->clip_text.width > 0
+                            ? vlp_clip_text_declare(&model->clip_text, model->params, &c->clip_text)
+                            : vlp_bert_declare(&model->text, model->params, &c->text);
+    vlp_params_pop(model->params);
+    return status;
+}
+
 static vlp_status declare_towers(vlp_model *model) {
     const vlp_model_config *c = &model->config;
-    vlp_params *params = model->params;
-    vlp_params_push(params, "vision");
-    VLP_TRY(vlp_vit_declare(&model->vision, params, &c->vision));
-    vlp_params_pop(params);
-    if (c->text.width == 0) return VLP_OK;
-    vlp_params_push(params, "text");
-    VLP_TRY(vlp_bert_declare(&model->text, params, &c->text));
-    vlp_params_pop(params);
-    return VLP_OK;
+    vlp_params_push(model->params, "vision");
+    VLP_TRY(vlp_vit_declare(&model->vision, model->params, &c->vision));
+    vlp_vit_pool_declare(&model->pool, model->params, &c->pool, &c->vision);
+    vlp_params_pop(model->params);
+    return declare_text(model);
 }
 
 static vlp_status declare(vlp_model *model, unsigned parts) {
@@ -97,6 +114,7 @@ void vlp_model_free(vlp_model *model) {
     if (!model) return;
     vlp_vit_free(&model->vision);
     vlp_bert_free(&model->text);
+    vlp_clip_text_free(&model->clip_text);
     vlp_fusion_free(&model->fusion);
     vlp_bert_free(&model->decoder);
     vlp_params_free(model->params);
@@ -125,28 +143,53 @@ vlp_tensor *vlp_model_image_tokens(vlp_tape *tape, const vlp_model *model, vlp_t
 
 vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model,
                                   const vlp_tokens *tokens) {
-    return vlp_bert_forward(tape, &model->text, tokens, NULL);
+    return model->clip_text.words ? vlp_clip_text_forward(tape, &model->clip_text, tokens, NULL)
+                                  : vlp_bert_forward(tape, &model->text, tokens, NULL);
 }
 
-static vlp_tensor *project(vlp_tape *tape, const vlp_dense *projection, vlp_tensor *tokens) {
-    vlp_tensor *x = vlp_first_tokens(tape, tokens);
-    return vlp_l2_normalize(tape, vlp_dense_readout(tape, projection, x), norm_eps);
+vlp_tensor *vlp_model_text_pooled(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                                  vlp_tensor *states) {
+    return model->clip_text.words ? vlp_clip_text_end(tape, &model->clip_text, states, tokens)
+                                  : vlp_first_tokens(tape, states);
+}
+
+vlp_tensor *vlp_model_image_features(vlp_tape *tape, const vlp_model *model, vlp_tensor *pooled) {
+    return model->config.no_image_projection
+               ? pooled
+               : vlp_dense_readout(tape, &model->image_projection, pooled);
+}
+
+vlp_tensor *vlp_model_text_features(vlp_tape *tape, const vlp_model *model, vlp_tensor *pooled) {
+    return vlp_dense_readout(tape, &model->text_projection, pooled);
 }
 
 vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens) {
-    return project(tape, &model->image_projection, tokens);
+    vlp_tensor *x = vlp_vit_pool_forward(tape, &model->pool, tokens, NULL);
+    return vlp_l2_normalize(tape, vlp_model_image_features(tape, model, x), norm_eps);
 }
 
-vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens) {
-    return project(tape, &model->text_projection, tokens);
+vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model,
+                                     const vlp_tokens *tokens, vlp_tensor *states) {
+    vlp_tensor *x = vlp_model_text_pooled(tape, model, tokens, states);
+    return vlp_l2_normalize(tape, vlp_model_text_features(tape, model, x), norm_eps);
+}
+
+int64_t vlp_model_vocab(const vlp_model_config *c) {
+    return c->clip_text.width > 0 ? c->clip_text.vocab : c->text.vocab;
+}
+
+bool vlp_model_reads_padding(const vlp_model_config *c) {
+    return c->clip_text.width > 0 && (c->clip_text.reads_padding || c->clip_text.class_token ||
+                                      c->clip_text.pool == VLP_TEXT_LAST);
 }
 
 vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
                                  vlp_tensor *b) {
     vlp_tensor *cosine = vlp_linear(tape, a, b, NULL, VLP_ACT_NONE);
-    return model->temperature
-               ? vlp_divide_by(tape, cosine, model->temperature)
-               : vlp_scale_exp(tape, cosine, model->logit_scale, model->config.logit_scale_max);
+    vlp_tensor *x = model->temperature ? vlp_divide_by(tape, cosine, model->temperature)
+                                       : vlp_scale_exp(tape, cosine, model->logit_scale,
+                                                       model->config.logit_scale_max);
+    return model->logit_bias ? vlp_add_scalar(tape, x, model->logit_bias) : x;
 }
 
 double vlp_model_scale(const vlp_model *model) {

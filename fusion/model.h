@@ -15,22 +15,29 @@
 #include "core/options.h"
 #include "fusion/fusion.h"
 #include "text/bert.h"
+#include "text/clip_text.h"
 #include "vision/vit.h"
+#include "vision/vit_pool.h"
 
 /* Text meets image in a fusion stack on top of the text tower (ALBEF), or, when the text tower has
  * a context, in its own layers, which read the text a second time (BLIP). */
 typedef struct {
     vlp_vit_config vision;
-    vlp_bert_config text;     /* width 0: none (captioning alone) */
-    vlp_fusion_config fusion; /* depth 0: no fusion stack */
-    vlp_bert_config decoder;  /* writes text; width 0: none */
-    bool decoder_shared;      /* all but its self-attention is the text tower's */
-    bool decoder_untied;      /* its head has words of its own */
-    bool decoder_reads_text;  /* it attends to the fused text, a question; else to the image */
+    vlp_vit_pool_config pool;       /* how an image is read */
+    vlp_bert_config text;           /* width 0: none (captioning alone), or */
+    vlp_clip_text_config clip_text; /* CLIP's; width 0: none */
+    vlp_fusion_config fusion;       /* depth 0: no fusion stack */
+    vlp_bert_config decoder;        /* writes text; width 0: none */
+    bool decoder_shared;            /* all but its self-attention is the text tower's */
+    bool decoder_untied;            /* its head has words of its own */
+    bool decoder_reads_text; /* it attends to the fused text, a question; else to the image */
     int64_t bos_id, enc_id, eos_id; /* first token of what is written; of what is fused; last token
                                        of what is written. 0 = the text's own */
     int64_t embedding;              /* E, of the shared space */
-    bool projection_bias;
+    bool projection_bias, text_projection_bias; /* of both; of the text's */
+    bool no_image_projection; /* the pooled image lies in the shared space (SigLIP) */
+    bool logit_bias;          /* a learned number added to similarities (SigLIP) */
+    double logit_bias_init;
     bool plain_temperature; /* what is learnt: the temperature (ALBEF), or logit_scale (CLIP), the
                                logarithm of its inverse */
     char prompt[VLP_OPTION_TEXT_BYTES]; /* what its captions were trained to begin with */
@@ -52,20 +59,23 @@ typedef struct {
     vlp_model_config config;
     vlp_params *params; /* owned */
     vlp_vit vision;
+    vlp_vit_pool pool;
     vlp_bert text;
+    vlp_clip_text clip_text; /* either of the two */
     vlp_fusion fusion;
     vlp_bert decoder;
     vlp_mlm_head lm;                             /* the decoder's head */
     vlp_dense image_projection, text_projection; /* [E, D] */
     vlp_tensor *logit_scale;                     /* scalar; or NULL and */
     vlp_tensor *temperature;                     /* scalar */
+    vlp_tensor *logit_bias;                      /* scalar or NULL */
     vlp_dense match_head;                        /* [2, D]: not a pair, a pair */
 } vlp_model;
 
 /* Sizes from config.json; a missing or impossible key is named (`where` is the file). */
 vlp_status vlp_model_config_read(vlp_model_config *out, const vlp_json *json, const char *where);
 vlp_json *vlp_model_config_write(const vlp_model_config *config);
-/* The same for any config.json whose kind is known: ours, ALBEF's or BLIP's. */
+/* The same for any config.json whose kind is known: ours, ALBEF's, BLIP's or CLIP's. */
 vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, const char *where);
 
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config);
@@ -99,10 +109,21 @@ vlp_status vlp_model_open(vlp_model **out, const char *folder);
 /* pixels [B, C, H, W] -> tokens [B, 1 + P, D]; tokens [B, L] -> [B, L, D] */
 vlp_tensor *vlp_model_image_tokens(vlp_tape *tape, const vlp_model *model, vlp_tensor *pixels);
 vlp_tensor *vlp_model_text_tokens(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens);
-/* The first token of each sample, projected and L2-normalised -> [B, E] */
+/* What each sample is read by: a BERT's first token, CLIP's end of text, the image's pool -> [B,
+ * D]; projected into the shared space -> [B, E]; and that L2-normalised. `states` are what
+ * text_tokens gave for `tokens`; a BERT does not look at those, so they may be NULL. */
+vlp_tensor *vlp_model_image_features(vlp_tape *tape, const vlp_model *model, vlp_tensor *pooled);
+vlp_tensor *vlp_model_text_features(vlp_tape *tape, const vlp_model *model, vlp_tensor *pooled);
+vlp_tensor *vlp_model_text_pooled(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                                  vlp_tensor *states);
 vlp_tensor *vlp_model_image_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
-vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model, vlp_tensor *tokens);
-/* Cosines of unit rows over the temperature: [Bi, E], [Bt, E] -> [Bi, Bt]. logit_scale is clamped
+vlp_tensor *vlp_model_text_embedding(vlp_tape *tape, const vlp_model *model,
+                                     const vlp_tokens *tokens, vlp_tensor *states);
+/* Size of the vocabulary; whether a text's padding matters to it, so that it may not be cut off. */
+int64_t vlp_model_vocab(const vlp_model_config *config);
+bool vlp_model_reads_padding(const vlp_model_config *config);
+/* Cosines of unit rows over the temperature, plus a bias where there is one: [Bi, E], [Bt, E] ->
+ * [Bi, Bt]. logit_scale is clamped
  * here; a plain temperature is not: trainers clamp it in place by vlp_model_clamp. */
 vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
                                  vlp_tensor *b);

@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "fusion/albef.h"
 #include "fusion/blip.h"
+#include "fusion/clip.h"
 #include "fusion/model.h"
 
 static const char training_heads[] = "objective.";
@@ -45,6 +46,8 @@ static const struct {
      vlp_albef_names},
     {vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file, vlp_blip_parts,
      vlp_blip_names},
+    {vlp_clip_is_config, vlp_clip_config_read, vlp_clip_complete, vlp_clip_is_file, vlp_clip_parts,
+     vlp_clip_names},
     {is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
 };
 

@@ -47,7 +47,7 @@ vlp_tensor *vlp_encodings_image_embedding(vlp_encodings *e) {
 vlp_tensor *vlp_encodings_text_embedding(vlp_encodings *e) {
     if (!e->text_embedding)
         e->text_embedding =
-            vlp_model_text_embedding(e->tape, e->model, vlp_encodings_text_tokens(e));
+            vlp_model_text_embedding(e->tape, e->model, &e->pairs->tokens, vlp_encodings_text_tokens(e));
     return e->text_embedding;
 }
 

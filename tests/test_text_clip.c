@@ -16,8 +16,9 @@ static void test_text_clip__reads_at_the_first_largest_id(void **state) {
     assert_int_equal(vlp_tape_new(&tape), VLP_OK);
     assert_int_equal(vlp_tape_open(tape, 1 << 16), VLP_OK);
     vlp_tensor *rows = vlp_tape_input(tape, VLP_REAL, 3, (int64_t[]){3, 5, 1}, x, false);
+    const vlp_clip_text text = {0};
     vlp_tensor *y =
-        vlp_clip_text_end(tape, rows, &(vlp_tokens){.batch = 3, .length = 5, .ids = ids});
+        vlp_clip_text_end(tape, &text, rows, &(vlp_tokens){.batch = 3, .length = 5, .ids = ids});
     assert_non_null(y);
     assert_true(vlp_real_data(y)[0] == 1);
     assert_true(vlp_real_data(y)[1] == 5);

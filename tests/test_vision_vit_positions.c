@@ -14,7 +14,7 @@ static vlp_real matrix[MOST];
 
 static void test_vision_vit_positions__the_same_grid_is_the_identity(void **state) {
     (void)state;
-    vlp_position_weights((vlp_grid){3, 5}, (vlp_grid){3, 5}, 0, matrix);
+    vlp_position_weights((vlp_grid){3, 5}, (vlp_grid){3, 5}, 1, 0, matrix);
     for (int i = 0; i < 16; i++)
         for (int j = 0; j < 16; j++)
             assert_true(fabs((double)matrix[16 * i + j] - (i == j)) < 1e-6);
@@ -24,7 +24,7 @@ static void test_vision_vit_positions__weights_add_up_to_one(void **state) {
     (void)state;
     static const double offsets[] = {0, 0.1};
     for (int k = 0; k < 2; k++) {
-        vlp_position_weights((vlp_grid){2, 7}, (vlp_grid){5, 3}, offsets[k], matrix);
+        vlp_position_weights((vlp_grid){2, 7}, (vlp_grid){5, 3}, 1, offsets[k], matrix);
         for (int i = 0; i < 16; i++) {
             double sum = 0;
             for (int j = 0; j < 15; j++) sum += (double)matrix[15 * i + j];
@@ -38,7 +38,7 @@ static void test_vision_vit_positions__weights_add_up_to_one(void **state) {
  * clamped to the two that there are. */
 static void test_vision_vit_positions__a_value_by_hand(void **state) {
     (void)state;
-    vlp_position_weights((vlp_grid){1, 2}, (vlp_grid){1, 4}, 0, matrix);
+    vlp_position_weights((vlp_grid){1, 2}, (vlp_grid){1, 4}, 1, 0, matrix);
     const vlp_real *row = matrix + 2 * 3;
     assert_true(row[0] == 0);
     assert_true(fabs((double)row[1] - (-0.10546875 + 0.87890625)) < 1e-6);

@@ -35,7 +35,7 @@ static vlp_tokens tokens_of(const vlp_embedder *e, int64_t n) {
                       .ids = e->ids,
                       .attention_mask = e->mask};
     vlp_tokens trimmed;
-    if (vlp_tape_planning(e->tape)) return all;
+    if (vlp_tape_planning(e->tape) || vlp_model_reads_padding(&e->model->config)) return all;
     vlp_tokens_trim(&all, e->trimmed_ids, e->trimmed_mask, &trimmed);
     return trimmed;
 }
@@ -46,7 +46,7 @@ static vlp_tensor *text_pass(vlp_embedder *e, const vlp_tokens *tokens) {
 
 static vlp_tensor *text_vectors(vlp_embedder *e, int64_t n) {
     vlp_tokens tokens = tokens_of(e, n);
-    return vlp_model_text_embedding(e->tape, e->model, text_pass(e, &tokens));
+    return vlp_model_text_embedding(e->tape, e->model, &tokens, text_pass(e, &tokens));
 }
 
 /* n images against one text: the text's states are shared by repeating them. */
@@ -108,7 +108,7 @@ vlp_status vlp_embedder_wrap(vlp_embedder **out, const vlp_model *model,
 }
 
 static vlp_status check_space(const vlp_model *model, const char *folder) {
-    if (model->image_projection.weight) return VLP_OK;
+    if (model->text_projection.weight) return VLP_OK;
     return VLP_FAIL(
         VLP_ERR_UNSUPPORTED,
         "%s: this model has no space that pictures and texts share; it cannot search or "

@@ -6,6 +6,15 @@ int64_t vlp_vit_patches(const vlp_vit_config *c) {
     return (c->image_height / c->patch) * (c->image_width / c->patch);
 }
 
+int64_t vlp_vit_prefix(const vlp_vit_config *c) {
+    return (c->no_class_token ? 0 : 1) + (c->distillation_token ? 1 : 0);
+}
+
+static vlp_tensor *declare_token(vlp_params *params, const char *name, int64_t width) {
+    return vlp_params_add(params, name, VLP_INIT_TRUNCATED(vlp_init_std(width)), VLP_NO_DECAY, 2,
+                          (int64_t[]){1, width});
+}
+
 vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_config *c) {
     *vit = (vlp_vit){.config = *c};
     if (c->patch < 1 || c->image_height < c->patch || c->image_width < c->patch ||
@@ -14,11 +23,12 @@ vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_confi
                         (long long)c->image_width, (long long)c->image_height, (long long)c->patch);
     vlp_dense_declare(&vit->patch_embed, params, "patch_embed", c->channels * c->patch * c->patch,
                       c->width, c->patch_bias, vlp_init_std(c->width));
-    vit->class_token =
-        vlp_params_add(params, "class_token", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
-                       VLP_NO_DECAY, 2, (int64_t[]){1, c->width});
+    if (!c->no_class_token) vit->class_token = declare_token(params, "class_token", c->width);
+    if (c->distillation_token)
+        vit->distillation_token = declare_token(params, "distillation_token", c->width);
     vit->positions = vlp_params_add(params, "positions", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
-                                    VLP_NO_DECAY, 2, (int64_t[]){1 + vlp_vit_patches(c), c->width});
+                                    VLP_NO_DECAY, 2,
+                                    (int64_t[]){vlp_vit_prefix(c) + vlp_vit_patches(c), c->width});
     if (c->mask_token)
         vit->mask_token =
             vlp_params_add(params, "mask_token", VLP_INIT_TRUNCATED(vlp_init_std(c->width)),
@@ -30,6 +40,7 @@ vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_confi
                               .act = c->act,
                               .pre_norm = true,
                               .no_qkv_bias = c->no_qkv_bias,
+                              .layer_scale = c->layer_scale,
                               .eps = c->eps,
                               .dropout = c->dropout,
                               .attention_dropout = c->attention_dropout,
@@ -48,10 +59,12 @@ vlp_tensor *vlp_vit_positions(vlp_tape *tape, const vlp_vit *vit, int64_t height
     if (height == c->image_height && width == c->image_width) return vit->positions;
     vlp_grid from = {c->image_height / c->patch, c->image_width / c->patch};
     vlp_grid to = {height / c->patch, width / c->patch};
-    int64_t shape[] = {1 + to.rows * to.columns, 1 + from.rows * from.columns};
+    int64_t prefix = vlp_vit_prefix(c);
+    int64_t shape[] = {prefix + to.rows * to.columns, prefix + from.rows * from.columns};
     vlp_real *matrix = vlp_tape_alloc(tape, (size_t)(shape[0] * shape[1]) * sizeof *matrix);
     if (!matrix) return NULL;
-    if (!vlp_tape_planning(tape)) vlp_position_weights(from, to, c->interpolate_offset, matrix);
+    if (!vlp_tape_planning(tape))
+        vlp_position_weights(from, to, prefix, c->interpolate_offset, matrix);
     vlp_tensor *weights = vlp_tape_input(tape, VLP_REAL, 2, shape, matrix, false);
     return vlp_linear(tape, weights, vlp_transpose(tape, vit->positions), NULL, VLP_ACT_NONE);
 }
@@ -64,7 +77,8 @@ vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixe
     vlp_tensor *x =
         vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias, c->patch);
     if (mask) x = vlp_mask_rows(tape, x, vit->mask_token, mask);
-    x = vlp_prepend_tokens(tape, vit->class_token, x);
+    if (vit->distillation_token) x = vlp_prepend_tokens(tape, vit->distillation_token, x);
+    if (vit->class_token) x = vlp_prepend_tokens(tape, vit->class_token, x);
     x = vlp_add_positions(tape, x, positions, 0);
     x = vlp_dropout(tape, x, c->dropout);
     if (c->input_norm) x = vlp_norm_forward(tape, &vit->input_norm, x);

@@ -11,7 +11,10 @@ typedef struct {
     int64_t width, depth, heads, mlp_width;
     vlp_act act;
     double eps;
+    bool no_class_token;       /* SigLIP */
+    bool distillation_token;   /* DeiT: a second token, which a second head reads */
     bool patch_bias;           /* false: CLIP */
+    bool layer_scale;          /* see vlp_block_config */
     bool no_qkv_bias;          /* see vlp_block_config */
     bool input_norm;           /* a LayerNorm on the embeddings: CLIP's pre_layrnorm */
     bool output_norm;          /* false: the caller normalises what it reads */
@@ -23,10 +26,11 @@ typedef struct {
 
 typedef struct {
     vlp_vit_config config;
-    vlp_dense patch_embed;   /* weight [D, C p p] */
-    vlp_tensor *class_token; /* [1, D] */
-    vlp_tensor *positions;   /* [1 + P, D] */
-    vlp_tensor *mask_token;  /* [D] or NULL */
+    vlp_dense patch_embed;          /* weight [D, C p p] */
+    vlp_tensor *class_token;        /* [1, D] or NULL */
+    vlp_tensor *distillation_token; /* [1, D] or NULL */
+    vlp_tensor *positions;          /* [tokens before + P, D] */
+    vlp_tensor *mask_token;         /* [D] or NULL */
     vlp_norm input_norm, norm;
     vlp_stack stack;
 } vlp_vit;
@@ -36,6 +40,9 @@ vlp_status vlp_vit_declare(vlp_vit *vit, vlp_params *params, const vlp_vit_confi
 void vlp_vit_free(vlp_vit *vit);
 
 int64_t vlp_vit_patches(const vlp_vit_config *config); /* P */
+/* Tokens before the patches: 1, or 0 without a class token, or 2 with a distillation token. Where
+ * the comments of this folder say 1 + P, that many + P. */
+int64_t vlp_vit_prefix(const vlp_vit_config *config);
 
 /* The positions [1 + P', D] for images of height x width: interpolated where that is not the
  * configured size. */

@@ -3,6 +3,8 @@
 #include "core/act_names.h"
 #include "core/options.h"
 
+#include <string.h>
+
 #define INT(key, member, least, most, fallback)                                                    \
     { (key), VLP_OPTION_INT, offsetof(raw, member), (least), (most), (fallback), "", NULL }
 #define REAL(key, member, least, most, fallback)                                                   \
@@ -92,6 +94,7 @@ vlp_status vlp_vit_config_read(vlp_vit_config *out, const vlp_json *json, const 
         vlp_act_read(&r.vit.act, json, is_hf ? "hidden_act" : "act_layer", VLP_ACT_GELU, where));
     if (is_hf) {
         r.vit.interpolate_offset = 0.1;
+        r.vit.distillation_token = strcmp(vlp_json_string(json, "model_type", ""), "deit") == 0;
     } else {
         r.vit.mlp_width = (int64_t)((double)r.vit.width * r.mlp_ratio);
         r.vit.eps = 1e-6;

@@ -27,7 +27,7 @@ static vlp_status resample_positions(const vlp_safetensor *theirs, const vlp_ten
     vlp_status status = table && matrix ? VLP_OK : VLP_ERR_MEMORY;
     if (status == VLP_OK) status = vlp_safetensors_read_real(theirs, table, theirs->numel);
     if (status == VLP_OK) {
-        vlp_position_weights((vlp_grid){from, from}, (vlp_grid){to, to}, 0, matrix);
+        vlp_position_weights((vlp_grid){from, from}, (vlp_grid){to, to}, 1, 0, matrix);
         vlp_gemm(false, false, rows, width, old, 1, matrix, old, table, width, 0, out, width);
     }
     vlp_free(table);
@@ -53,6 +53,7 @@ static const vlp_name_row timm[] = {
 
 static const vlp_name_row hf[] = {
     {.theirs = "embeddings.cls_token", .ours = "class_token"},
+    {.theirs = "embeddings.distillation_token", .ours = "distillation_token"},
     {.theirs = "embeddings.position_embeddings", .ours = "positions"},
     {.theirs = "embeddings.mask_token", .ours = "mask_token"},
     VLP_NAME_LAYER("embeddings.patch_embeddings.projection", "patch_embed"),
@@ -72,6 +73,8 @@ static const vlp_name_row hf[] = {
 static const vlp_name_row hf_heads[] = {
     VLP_NAME_LAYER("classifier", "classifier"),
     VLP_NAME_LAYER("decoder.0", "decoder"),
+    VLP_NAME_LAYER("cls_classifier", "classifier"), /* DeiT with a teacher */
+    VLP_NAME_LAYER("distillation_classifier", "distillation_classifier"),
 };
 
 void vlp_vit_names_timm(vlp_name_map *map, const char *theirs, const char *ours) {
@@ -80,7 +83,7 @@ void vlp_vit_names_timm(vlp_name_map *map, const char *theirs, const char *ours)
 
 static const char *const timm_prefixes[] = {"",          "visual_encoder.", "encoder.",
                                             "backbone.", "module.",         NULL};
-static const char *const hf_prefixes[] = {"", "vit.", "model.", "module.", NULL};
+static const char *const hf_prefixes[] = {"", "vit.", "deit.", "model.", "module.", NULL};
 
 vlp_status vlp_vit_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours) {
     const char *prefix = vlp_name_prefix(file, hf_prefixes, "embeddings.cls_token");

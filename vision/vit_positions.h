@@ -11,11 +11,16 @@ typedef struct {
     int64_t rows, columns;
 } vlp_grid;
 
-/* Row i of matrix [1 + to, 1 + from] holds the weights of position i of the new grid over the old
- * ones; the first position, the class token's, is kept. Kernel: a = -0.75, four taps an axis,
- * indices clamped to the grid, no smoothing when it shrinks. A new row y lies at
- *     (y + 0.5) from.rows / (to.rows + offset) - 0.5;
- * offset is 0 in ALBEF, BLIP and MAE and 0.1 in Hugging Face's ViT. */
-void vlp_position_weights(vlp_grid from, vlp_grid to, double offset, vlp_real *matrix);
+/* Row i of matrix [prefix + to, prefix + from] holds the weights of position i of the new grid over
+ * the old ones; the first `prefix` positions, of class tokens, are kept. Kernel: a = -0.75, four
+ * taps an axis, indices clamped to the grid, no smoothing when it shrinks. A new row y lies at (y +
+ * 0.5) from.rows / (to.rows + offset) - 0.5; offset is 0 in ALBEF, BLIP and MAE and 0.1 in Hugging
+ * Face's ViT. */
+void vlp_position_weights(vlp_grid from, vlp_grid to, int64_t prefix, double offset,
+                          vlp_real *matrix);
+
+/* The same by open_clip: kernel a = -0.5, widened when the grid shrinks so that it smooths, weights
+ * of rows beyond the grid left out and the others made to sum to 1 (antialiased bicubic). */
+void vlp_position_weights_smooth(vlp_grid from, vlp_grid to, int64_t prefix, vlp_real *matrix);
 
 #endif

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (vlp_json_parse(&json, (const char *)data, size, "config.json") != VLP_OK) return 0;
     vlp_vit_config vit;
     vlp_bert_config bert;
-    vlp_clip_config clip;
+    vlp_model_config clip;
     if (vlp_vit_config_read(&vit, json, "config.json") == VLP_OK)
         VLP_ASSERT(vit.patch > 0 && vit.image_height > 0 && vit.image_width > 0 && vit.width > 0 &&
                        vit.heads > 0 && vit.mlp_width >= 0 && vit.depth <= VLP_MAX_DEPTH,
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         VLP_ASSERT(bert.vocab > 0 && bert.width > 0 && bert.heads > 0 && bert.pad_id < bert.vocab,
                    "a BERT without sizes");
     if (vlp_clip_config_read(&clip, json, "config.json") == VLP_OK)
-        VLP_ASSERT(clip.embedding > 0 && clip.text.vocab > 0 && clip.vision.patch > 0,
+        VLP_ASSERT(clip.embedding > 0 && clip.clip_text.vocab > 0 && clip.vision.patch > 0,
                    "a CLIP without sizes");
     vlp_json_free(json);
     return 0;

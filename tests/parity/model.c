@@ -35,6 +35,12 @@ static void keep_buffer(parity_model *m, void *buffer) {
     m->buffers[m->buffer_count++] = buffer;
 }
 
+void *parity_model_room(parity_model *m, size_t bytes) {
+    void *room = vlp_alloc(bytes);
+    keep_buffer(m, room);
+    return room;
+}
+
 vlp_status parity_model_reals(parity_model *m, const char *name, const vlp_real **out) {
     vlp_real *values = NULL;
     vlp_status status = parity_input_real(m->c, name, &values);

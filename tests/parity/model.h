@@ -44,6 +44,8 @@ void parity_model_borrow(parity_model *m, vlp_params *params);
 vlp_status parity_model_reals(parity_model *m, const char *name, const vlp_real **out);
 vlp_status parity_model_ids(parity_model *m, const char *name, bool optional, const int32_t **out);
 vlp_status parity_model_mask(parity_model *m, const char *name, bool optional, const uint8_t **out);
+/* Memory that lives until close, or NULL. */
+void *parity_model_room(parity_model *m, size_t bytes);
 /* Dimension d of an input. */
 vlp_status parity_model_dim(const parity_model *m, const char *name, int d, int64_t *out);
 

@@ -91,7 +91,7 @@ static vlp_tensor *build_matching(parity_model *m, void *ctx) {
     vlp_tensor *text = vlp_model_text_tokens(m->tape, r->model, &r->text);
     vlp_tensor *itc =
         vlp_linear(m->tape, vlp_model_image_embedding(m->tape, r->model, image),
-                   vlp_model_text_embedding(m->tape, r->model, text), NULL, VLP_ACT_NONE);
+                   vlp_model_text_embedding(m->tape, r->model, NULL, text), NULL, VLP_ACT_NONE);
     const vlp_real *cot;
     if (parity_model_reals(m, "cot/itc", &cot) != VLP_OK) return NULL;
     vlp_tensor *loss = vlp_cross_entropy(m->tape, itm, r->labels, 0);
