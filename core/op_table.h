@@ -21,6 +21,7 @@
     ROW(reshape)                                                                                   \
     ROW(transpose)                                                                                 \
     ROW(concat_rows)                                                                               \
+    ROW(gather_ranks)                                                                              \
     ROW(add)                                                                                       \
     ROW(mul)                                                                                       \
     ROW(scale)                                                                                     \

@@ -11,6 +11,7 @@
 #ifndef VLP_CORE_OPS_H
 #define VLP_CORE_OPS_H
 
+#include "core/comm.h"
 #include "core/kernels.h"
 #include "core/tape.h"
 
@@ -102,6 +103,14 @@ vlp_tensor *vlp_reshape(vlp_tape *tape, vlp_tensor *x, int ndim, const int64_t *
 vlp_tensor *vlp_transpose(vlp_tape *tape, vlp_tensor *x);
 /* Rows of both, one after the other.  a [M, D]   b [N, D]   ->   [M + N, D] */
 vlp_tensor *vlp_concat_rows(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b);
+
+/* op_gather_ranks.c ---------------------------------------------------------------------------- */
+
+/* x [B, D] of every rank, one after the other: y [ranks B, D]. Backward gives this rank's rows of
+ * the sum over ranks of dy; of its own dy alone; or nothing (contrastive losses, whose negatives
+ * come from all ranks). */
+typedef enum { VLP_GATHER_GRAD_SUM, VLP_GATHER_GRAD_OWN, VLP_GATHER_GRAD_NONE } vlp_gather_grad;
+vlp_tensor *vlp_gather_ranks(vlp_tape *tape, vlp_tensor *x, vlp_comm *comm, vlp_gather_grad grad);
 
 /* op_convert.c --------------------------------------------------------------------------------- */
 

@@ -47,4 +47,20 @@ vlp_tensor *vlp_clip_loss(vlp_tape *tape, vlp_tensor *logits);
  * first + i and -1 elsewhere.  logits [B, N] -> scalar */
 vlp_tensor *vlp_siglip_loss(vlp_tape *tape, vlp_tensor *logits, int64_t first);
 
+/* The same losses of ranks that each hold B pairs. What open_clip's ClipLoss calls local_loss and
+ * gather_with_grad: with `local`, a rank compares its own rows with everybody's, else everybody's
+ * with everybody's; without `with_grad` the others' rows are constants. image, text [B, E], of unit
+ * length; the mean over ranks of the loss with `with_grad` is that of one process with all pairs.
+ */
+typedef struct {
+    vlp_comm *comm;
+    bool local, with_grad;
+} vlp_clip_ranks;
+vlp_tensor *vlp_clip_loss_ranks(vlp_tape *tape, const vlp_clip_ranks *ranks, vlp_tensor *image,
+                                vlp_tensor *text, vlp_tensor *logit_scale, double most);
+/* SigLIP's: this rank's images with everybody's texts. `bias` is a scalar or NULL. */
+vlp_tensor *vlp_siglip_loss_ranks(vlp_tape *tape, vlp_comm *comm, vlp_tensor *image,
+                                  vlp_tensor *text, vlp_tensor *logit_scale, vlp_tensor *bias,
+                                  double most);
+
 #endif

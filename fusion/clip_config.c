@@ -4,6 +4,7 @@
 #include "fusion/clip.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_WIDTH = 65536, MOST_PIXELS = 65536 };

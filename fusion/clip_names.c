@@ -1,6 +1,7 @@
 /* What other implementations call CLIP's parameters. */
 #include "fusion/clip.h"
 #include "fusion/coca.h"
+#include "vision/vit_names.h"
 
 /* Of either tower. */
 static const vlp_name_row hf_blocks[] = {
@@ -66,7 +67,7 @@ static const vlp_name_row openai_blocks[] = {
 
 static const vlp_name_row openai_vision[] = {
     {.theirs = "class_embedding", .ours = "class_token", .shape = VLP_SHAPE_FLAT},
-    {.theirs = "positional_embedding", .ours = "positions"},
+    {.theirs = "positional_embedding", .ours = "positions", .convert = vlp_vit_resample_smooth},
     {.theirs = "conv1.weight", .ours = "patch_embed.weight", .shape = VLP_SHAPE_PATCH},
     VLP_NAME_LAYER("ln_pre", "input_norm"),
     {.theirs = "attn_pool.query", .ours = "pool.queries"},

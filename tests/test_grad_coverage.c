@@ -5,6 +5,7 @@
 #include "tests/grad_cases_linear.h"
 #include "tests/grad_cases_loss.h"
 #include "tests/grad_cases_norm.h"
+#include "tests/grad_cases_ranks.h"
 #include "tests/grad_cases_rows.h"
 
 #include <setjmp.h>
@@ -21,7 +22,7 @@ static const struct {
 #define TABLE(x)                                                                                   \
     { grad_cases_##x, VLP_COUNT(grad_cases_##x) }
     TABLE(attention), TABLE(elementwise), TABLE(embedding), TABLE(linear),
-    TABLE(loss),      TABLE(norm),        TABLE(rows),
+    TABLE(loss),      TABLE(norm),        TABLE(ranks),     TABLE(rows),
 #undef TABLE
 };
 

@@ -14,8 +14,8 @@ static int64_t side_of_square(int64_t n) {
 }
 
 /* Positions learned at another image size: both grids are square, after one class token. */
-static vlp_status resample_positions(const vlp_safetensor *theirs, const vlp_tensor *ours,
-                                     vlp_real *out) {
+static vlp_status resample(const vlp_safetensor *theirs, const vlp_tensor *ours, vlp_real *out,
+                           bool smooth) {
     int64_t width = vlp_col_count(ours), rows = vlp_row_count(ours);
     if (theirs->ndim < 2 || theirs->shape[theirs->ndim - 1] != width || theirs->numel > MOST_VALUES)
         return VLP_ERR_UNSUPPORTED;
@@ -27,12 +27,26 @@ static vlp_status resample_positions(const vlp_safetensor *theirs, const vlp_ten
     vlp_status status = table && matrix ? VLP_OK : VLP_ERR_MEMORY;
     if (status == VLP_OK) status = vlp_safetensors_read_real(theirs, table, theirs->numel);
     if (status == VLP_OK) {
-        vlp_position_weights((vlp_grid){from, from}, (vlp_grid){to, to}, 1, 0, matrix);
+        vlp_grid old_grid = {from, from}, new_grid = {to, to};
+        if (smooth)
+            vlp_position_weights_smooth(old_grid, new_grid, 1, matrix);
+        else
+            vlp_position_weights(old_grid, new_grid, 1, 0, matrix);
         vlp_gemm(false, false, rows, width, old, 1, matrix, old, table, width, 0, out, width);
     }
     vlp_free(table);
     vlp_free(matrix);
     return status;
+}
+
+static vlp_status resample_positions(const vlp_safetensor *theirs, const vlp_tensor *ours,
+                                     vlp_real *out) {
+    return resample(theirs, ours, out, false);
+}
+
+vlp_status vlp_vit_resample_smooth(const vlp_safetensor *theirs, const vlp_tensor *ours,
+                                   vlp_real *out) {
+    return resample(theirs, ours, out, true);
 }
 
 static const vlp_name_row timm[] = {

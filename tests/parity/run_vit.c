@@ -14,6 +14,8 @@ typedef struct {
     vlp_vit vit;
     vlp_dense pooler, decoder; /* weight NULL where the checkpoint has none */
     vlp_vit_classifier classifier;
+    vlp_dense distillation; /* DeiT's second head */
+    const int32_t *teacher; /* [B]: what it is to learn */
     int64_t batch;
     const vlp_real *pixels;
     const int32_t *labels;   /* [B], or */
@@ -35,6 +37,7 @@ static const struct {
     {"ViT (timm names)", "blocks.%d", "output", 1},
     {"ViT (HF)", "hidden_states/%d", "last_hidden_state", 0},
     {"SimMIM (HF ViT)", "hidden_states/%d", "last_hidden_state", 0},
+    {"DeiT (HF)", "hidden_states/%d", "last_hidden_state", 0},
 };
 
 static vlp_status declare_heads(parity_model *m, vit_run *r) {
@@ -43,6 +46,10 @@ static vlp_status declare_heads(parity_model *m, vit_run *r) {
     if (parity_checkpoint_find(m, "pooler.weight"))
         vlp_dense_declare(&r->pooler, m->params, "pooler", c->width, c->width, true, 0.02);
     if (head) vlp_vit_classifier_declare(&r->classifier, m->params, c, head->shape[0]);
+    head = parity_checkpoint_find(m, "distillation_classifier.weight");
+    if (head)
+        vlp_dense_declare(&r->distillation, m->params, "distillation_classifier", c->width,
+                          head->shape[0], true, 0.02);
     if (parity_checkpoint_find(m, "decoder.weight"))
         vlp_dense_declare(&r->decoder, m->params, "decoder", c->width,
                           c->channels * c->patch * c->patch, true, 0.02);
@@ -66,6 +73,7 @@ static vlp_status read_inputs(parity_model *m, vit_run *r) {
     if (!r->classifier.head.weight) return VLP_OK;
     const vlp_safetensor *labels;
     VLP_TRY(parity_input(m->c, "labels", &labels));
+    VLP_TRY(parity_model_ids(m, "teacher_labels", true, &r->teacher));
     return vlp_st_is_float(labels->dtype) ? parity_model_reals(m, "labels", &r->targets)
                                           : parity_model_ids(m, "labels", false, &r->labels);
 }
@@ -74,6 +82,28 @@ static vlp_tensor *first_projection(const parity_model *m, const vit_run *r) {
     const vlp_block *block = &r->vit.stack.blocks[0];
     vlp_tensor *x = vlp_norm_forward(m->tape, &block->norm1, r->stream[0]);
     return vlp_dense_forward(m->tape, &block->qkv, x, VLP_ACT_NONE);
+}
+
+/* The logits of both heads, averaged for use and trained apart; the teacher's decisions are hard.
+ */
+static vlp_tensor *distil(parity_model *m, vit_run *r, vlp_tensor *x) {
+    vlp_tensor *first =
+        vlp_vit_classifier_logits(m->tape, &r->classifier, vlp_first_tokens(m->tape, x));
+    int64_t batch = r->batch, length = x ? x->shape[1] : 0;
+    int32_t *rows = vlp_tape_alloc(m->tape, (size_t)batch * sizeof *rows);
+    if (!rows) return NULL;
+    for (int64_t b = 0; !vlp_tape_planning(m->tape) && b < batch; b++)
+        rows[b] = (int32_t)(b * length + 1);
+    vlp_tensor *second =
+        vlp_dense_readout(m->tape, &r->distillation, vlp_gather_rows(m->tape, x, rows, batch));
+    vlp_tensor *terms[] = {vlp_cross_entropy(m->tape, first, r->labels, 0),
+                           vlp_cross_entropy(m->tape, second, r->teacher, 0)};
+    parity_output(m, first, "cls_logits");
+    parity_output(m, second, "distillation_logits");
+    parity_output(m, vlp_scale(m->tape, vlp_add(m->tape, first, second), 0.5), "logits");
+    parity_output(m, terms[0], "loss_cls");
+    parity_output(m, terms[1], "loss_distill");
+    return vlp_weighted_sum(m->tape, terms, (double[]){0.5, 0.5}, 2);
 }
 
 static vlp_tensor *classify(parity_model *m, vit_run *r, vlp_tensor *x) {
@@ -106,7 +136,9 @@ static vlp_tensor *reconstruct(parity_model *m, vit_run *r, vlp_tensor *x) {
     if (!rows || !masked || !target) return NULL;
     bool real = !vlp_tape_planning(m->tape);
     for (int64_t i = 0; i < n; i++) {
-        if (real) rows[i] = (int32_t)(i + i / patches + 1);
+        /* Hugging Face's DeiT decodes all but the first and the last token of the sequence, so its
+         * second token stands for the first patch. */
+        if (real) rows[i] = (int32_t)(i + i / patches * vlp_vit_prefix(c) + 1);
         if (!r->masked[i]) continue;
         for (int64_t k = 0; real && k < each; k++)
             target[count * each + k] = r->pixels[pixel_of(c, i * each + k)];
@@ -143,6 +175,7 @@ static vlp_tensor *build(parity_model *m, void *ctx) {
     if (r->pooler.weight)
         parity_output(m, vlp_pooler_forward(m->tape, &r->pooler, x), "pooler_output");
     if (parity_wants(m->report, "attentions/0")) r->qkv = first_projection(m, r);
+    if (r->teacher && r->distillation.weight) return distil(m, r, x);
     if (r->classifier.head.weight) return classify(m, r, x);
     return r->decoder.weight ? reconstruct(m, r, x) : NULL;
 }

@@ -11,6 +11,9 @@ parity_runner parity_run_optimizer;
 parity_runner parity_run_vit;
 parity_runner parity_run_bert;
 parity_runner parity_run_clip;
+parity_runner parity_run_ranks;
+parity_runner parity_run_simclr;
+parity_runner parity_run_zeroshot;
 parity_runner parity_run_blip;
 parity_runner parity_run_tokenizer;
 
