@@ -46,8 +46,8 @@ vlp_tensor *vlp_encodings_image_embedding(vlp_encodings *e) {
 
 vlp_tensor *vlp_encodings_text_embedding(vlp_encodings *e) {
     if (!e->text_embedding)
-        e->text_embedding =
-            vlp_model_text_embedding(e->tape, e->model, &e->pairs->tokens, vlp_encodings_text_tokens(e));
+        e->text_embedding = vlp_model_text_embedding(e->tape, e->model, &e->pairs->tokens,
+                                                     vlp_encodings_text_tokens(e));
     return e->text_embedding;
 }
 

@@ -29,7 +29,8 @@ static vlp_status read_transform(vlp_model_folder *f, const char *folder) {
 }
 
 static int64_t vocab_of(const vlp_model_config *c) {
-    return c->text.width > 0 ? c->text.vocab : c->decoder.vocab;
+    if (c->text.width == 0 && c->clip_text.width == 0) return c->decoder.vocab;
+    return vlp_model_vocab(c);
 }
 
 static vlp_status agree(const vlp_model_folder *f, const char *folder) {
