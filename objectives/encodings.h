@@ -24,8 +24,15 @@ bool vlp_pairs_positive(const vlp_pairs *pairs, int64_t i, int64_t j);
  */
 int64_t vlp_pairs_share(const vlp_pairs *pairs, double share);
 
+/* Gradients of the contrastive losses that are already known, because they are of a larger batch:
+ * [B, E] each. The contrastive objectives of the step then pass them on and do nothing else. */
+typedef struct {
+    const vlp_real *image, *text;
+} vlp_cotangents;
+
 typedef struct {
     vlp_tape *tape;
+    const vlp_cotangents *cotangents; /* NULL = the contrast is over this batch */
     const vlp_model *model;
     const vlp_pairs *pairs;
     vlp_tensor *pixels, *image_tokens, *text_tokens, *image_embedding, *text_embedding, *similarity;

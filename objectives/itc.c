@@ -55,6 +55,7 @@ static double chance(const void *state) {
 const vlp_objective_kind vlp_objective_itc = {
     .name = "itc",
     .help = "image-text contrast (InfoNCE over the batch)",
+    .contrastive = true,
     .weight_offset = offsetof(vlp_objective_options, itc_weight),
     .create = create,
     .loss = loss,

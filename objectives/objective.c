@@ -62,11 +62,26 @@ void vlp_objectives_destroy(vlp_objectives *objectives) {
     objectives->count = 0;
 }
 
+/* The embeddings come first, in the order of the pass that found the cotangents: so random numbers
+ * repeat. */
+static vlp_tensor *given_term(vlp_encodings *e) {
+    vlp_tensor *image = vlp_encodings_image_embedding(e), *text = vlp_encodings_text_embedding(e);
+    vlp_tensor *terms[] = {vlp_dot_constant(e->tape, image, e->cotangents->image),
+                           vlp_dot_constant(e->tape, text, e->cotangents->text)};
+    return vlp_weighted_sum(e->tape, terms, (const double[]){1, 1}, 2);
+}
+
 vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vlp_tensor **terms) {
-    double weights[VLP_MAX_OBJECTIVES];
+    vlp_tensor *summands[VLP_MAX_OBJECTIVES + 1];
+    double weights[VLP_MAX_OBJECTIVES + 1] = {1};
+    int n = 0;
+    if (e->cotangents) summands[n++] = given_term(e);
     for (int i = 0; i < objectives->count; i++) {
-        terms[i] = objectives->items[i].kind->loss(objectives->items[i].state, e);
-        weights[i] = objectives->items[i].weight;
+        const vlp_objective_kind *kind = objectives->items[i].kind;
+        terms[i] = NULL;
+        if (e->cotangents && kind->contrastive) continue;
+        summands[n] = terms[i] = kind->loss(objectives->items[i].state, e);
+        weights[n++] = objectives->items[i].weight;
     }
-    return vlp_weighted_sum(e->tape, terms, weights, objectives->count);
+    return vlp_weighted_sum(e->tape, summands, weights, n);
 }

@@ -34,6 +34,7 @@ typedef struct {
     const char *help;
     size_t weight_offset; /* of its weight in vlp_objective_options */
     bool needs_fusion, needs_mask_token;
+    bool contrastive; /* a function of the image and text embeddings alone */
     vlp_status (*create)(void **state, const vlp_objective_setup *setup);
     /* The loss of a batch, a scalar; NULL when the tape has failed. */
     vlp_tensor *(*loss)(void *state, vlp_encodings *e);
@@ -59,7 +60,8 @@ typedef struct {
 /* Declares the heads of all objectives with weight > 0; none is VLP_ERR_USAGE. */
 vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup *setup);
 void vlp_objectives_destroy(vlp_objectives *objectives);
-/* terms[i]: the loss of item i. Returns the weighted sum. */
+/* terms[i]: the loss of item i, NULL for a contrastive one whose gradients are given. Returns the
+ * weighted sum, of which those gradients are a part. */
 vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vlp_tensor **terms);
 
 double vlp_objective_weight(const vlp_objective_kind *kind, const vlp_objective_options *options);

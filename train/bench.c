@@ -135,7 +135,7 @@ static vlp_status assemble(bench *b, const vlp_recipe *recipe, int64_t vocab,
     VLP_TRY(vlp_tape_new(&b->tape));
     vlp_step_prepare(b->tape, recipe);
     vlp_step step = {b->tape, b->model, &b->objectives};
-    VLP_TRY(vlp_step_rehearse(&step, recipe->batch, recipe->text_length, &out->flops_a_step));
+    VLP_TRY(vlp_step_rehearse(&step, recipe->batch, recipe->text_length, NULL, &out->flops_a_step));
     out->flops_a_step *= (double)recipe->accumulate;
     out->step_bytes = vlp_tape_bytes(b->tape);
     out->parameters = b->model->params->learnt;
@@ -162,7 +162,7 @@ static vlp_status micro_batch(bench *b, uint64_t number, double *loss_out) {
     vlp_step step = {b->tape, b->model, &b->objectives};
     vlp_tensor *terms[VLP_MAX_OBJECTIVES];
     vlp_tape_begin(b->tape, 0, number);
-    vlp_tensor *loss = vlp_step_loss(&step, &pairs, terms);
+    vlp_tensor *loss = vlp_step_loss(&step, &pairs, NULL, terms);
     VLP_TRY(vlp_tape_status(b->tape));
     *loss_out = (double)vlp_real_data(loss)[0];
     if (!isfinite(*loss_out))

@@ -48,7 +48,8 @@ typedef struct {
     int64_t seed, eval_every, eval_rows;
     double checkpoint_minutes;
     int64_t checkpoint_steps;
-    int precision;  /* vlp_precision */
+    int precision;            /* vlp_precision */
+    bool whole_step_contrast; /* over all micro-batches of a step, in two passes */
     bool recompute; /* blocks run forward again in the backward pass: less memory, more time */
 } vlp_recipe;
 

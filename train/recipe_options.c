@@ -89,6 +89,8 @@ static const vlp_option rows[] = {
     INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),
     CHOICE("precision", precision, "auto", precisions,
            "of activations and products; auto: bf16 where the processor multiplies it"),
+    BOOL("itc.whole_step", whole_step_contrast, "false",
+         "with accumulate: contrast over all micro-batches of a step, in a second pass"),
     BOOL("recompute", recompute, "false", "keep less memory by computing blocks a second time"),
 };
 

@@ -1,8 +1,12 @@
 #include "train/step.h"
 
-vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tensor **terms) {
+#include "train/contrast.h"
+
+vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs,
+                          const vlp_cotangents *cotangents, vlp_tensor **terms) {
     vlp_encodings e;
     vlp_encodings_begin(&e, step->tape, step->model, pairs);
+    e.cotangents = cotangents;
     return vlp_objectives_loss(step->objectives, &e, terms);
 }
 
@@ -20,15 +24,18 @@ void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe) {
     vlp_tape_set_recompute(tape, recipe->recompute);
 }
 
-vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops) {
+vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length,
+                             vlp_contrast *contrast, double *flops) {
     enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
     vlp_pairs pairs = {.batch = batch, .tokens = {.batch = batch, .length = length}};
     vlp_tensor *terms[VLP_MAX_OBJECTIVES];
     VLP_TRY(vlp_tape_plan(step->tape));
     vlp_tape_set_training(step->tape, true);
-    vlp_tensor *loss = vlp_step_loss(step, &pairs, terms);
+    vlp_tensor *loss =
+        vlp_step_loss(step, &pairs, contrast ? vlp_contrast_cotangents(contrast, 0) : NULL, terms);
     VLP_TRY(vlp_tape_backward(step->tape, loss));
     *flops = vlp_tape_flops(step->tape);
+    if (contrast) VLP_TRY(vlp_contrast_rehearse(contrast, step));
     return vlp_tape_open(step->tape, vlp_tape_bytes(step->tape) / SLACK_SHARE + SLACK);
 }
 

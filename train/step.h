@@ -7,6 +7,8 @@
 #include "train/optimizer.h"
 #include "train/recipe.h"
 
+typedef struct vlp_contrast vlp_contrast;
+
 /* Borrowed. */
 typedef struct {
     vlp_tape *tape;
@@ -14,9 +16,11 @@ typedef struct {
     vlp_objectives *objectives;
 } vlp_step;
 
-/* The weighted sum of the objectives; terms [objectives->count] are the single ones. NULL when the
- * tape has failed. */
-vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs, vlp_tensor **terms);
+/* The weighted sum of the objectives; terms [objectives->count] are the single ones. cotangents: of
+ * a contrast over more than this batch (train/contrast.h), or NULL. NULL when the tape has failed.
+ */
+vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs,
+                          const vlp_cotangents *cotangents, vlp_tensor **terms);
 
 /* The type of a run's activations and products: the recipe's precision, "auto" meaning VLP_BF16
  * where the processor multiplies bfloat16 (AVX-512-BF16, AMX). */
@@ -27,8 +31,10 @@ const char *vlp_step_precision_name(const vlp_recipe *recipe); /* "fp32" or "bf1
 void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe);
 
 /* Rehearses a step of `batch` pairs with captions of `length` tokens, puts the tape into training
- * mode and reserves its memory. *flops = of forward and backward. */
-vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length, double *flops);
+ * mode and reserves its memory, that of the contrast over several batches (or NULL) included.
+ * *flops = of forward and backward. */
+vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length,
+                             vlp_contrast *contrast, double *flops);
 
 vlp_optimizer_options vlp_step_optimizer(const vlp_recipe *recipe);
 

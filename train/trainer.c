@@ -10,6 +10,10 @@
 
 enum { EVALUATIONS = 10 };
 
+int vlp_trainer_slots(const vlp_trainer *t) {
+    return VLP_TRAINER_SLOTS + (t->contrast ? (int)t->recipe.accumulate : 0);
+}
+
 double vlp_clock(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -51,7 +55,7 @@ vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
         .flops_a_step = t->flops,
         .parameter_bytes = block * (t->ema ? 5 : 4),
         .step_bytes = vlp_tape_bytes(t->tape),
-        .loader_bytes = VLP_TRAINER_SLOTS * (size_t)t->recipe.batch * pixels +
+        .loader_bytes = (size_t)vlp_trainer_slots(t) * (size_t)t->recipe.batch * pixels +
                         ((size_t)t->recipe.cache_mb << 20),
         .threads = vlp_threads_get(),
     };
@@ -211,6 +215,8 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_objectives_destroy(&t->objectives);
     vlp_model_free(t->model);
     vlp_tape_free(t->tape);
+    vlp_contrast_free(t->contrast);
+    vlp_free(t->batches);
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
     vlp_lock_close(t->lock);

@@ -4,6 +4,7 @@
 #define VLP_TRAIN_TRAINER_INTERNAL_H
 
 #include "datasets/loader.h"
+#include "train/contrast.h"
 #include "train/ema.h"
 #include "train/metrics.h"
 #include "train/optimizer.h"
@@ -31,6 +32,8 @@ struct vlp_trainer {
     vlp_loader *loader;
     vlp_embedder *embedder; /* around the model, for evaluation */
     vlp_tape *tape;
+    vlp_contrast *contrast;    /* over all micro-batches of a step; NULL = over each */
+    const vlp_batch **batches; /* [accumulate]: those of the step */
     vlp_metrics *metrics;
     uint64_t *keys;    /* [B] */
     int32_t *ids;      /* [B, L]: the batch's tokens, trimmed */
@@ -47,6 +50,9 @@ struct vlp_trainer {
     double flops;
     vlp_train_progress now;
 };
+
+/* Batches that the loader holds: some ahead, and those of a step where two passes need them. */
+int vlp_trainer_slots(const vlp_trainer *t);
 
 double vlp_clock(void); /* seconds, monotonic */
 

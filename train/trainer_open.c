@@ -100,6 +100,17 @@ static vlp_status build_model(vlp_trainer *t) {
     return init_weights(t);
 }
 
+static vlp_status build_contrast(vlp_trainer *t) {
+    const vlp_recipe *r = &t->recipe;
+    bool contrastive = false;
+    for (int i = 0; i < t->objectives.count; i++)
+        contrastive |= t->objectives.items[i].kind->contrastive;
+    if (!r->whole_step_contrast || !contrastive || r->accumulate < 2) return VLP_OK;
+    t->batches = vlp_alloc_zero((size_t)r->accumulate, sizeof *t->batches);
+    if (!t->batches) return VLP_ERR_MEMORY;
+    return vlp_contrast_new(&t->contrast, r->accumulate, r->batch, r->embedding);
+}
+
 static vlp_status build_optimizer(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
     vlp_optimizer_options options = vlp_step_optimizer(r);
@@ -152,7 +163,7 @@ static vlp_status build_loader(vlp_trainer *t) {
                                   .tokenizer = t->tokenizer,
                                   .text_length = (int)r->text_length,
                                   .threads = (int)r->loader_threads,
-                                  .slots = VLP_TRAINER_SLOTS,
+                                  .slots = vlp_trainer_slots(t),
                                   .cache_bytes = r->cache_mb << 20,
                                   .skipped = warn_skipped};
     return vlp_loader_open(&t->loader, t->index, &options);
@@ -227,6 +238,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(build_optimizer(t));
     VLP_TRY(vlp_tape_new(&t->tape));
     vlp_step_prepare(t->tape, &t->recipe);
+    VLP_TRY(build_contrast(t));
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
     VLP_TRY(build_loader(t));

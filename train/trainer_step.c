@@ -35,7 +35,8 @@ static vlp_step step_of(vlp_trainer *t) {
 
 vlp_status vlp_trainer_rehearse(vlp_trainer *t) {
     vlp_step step = step_of(t);
-    VLP_TRY(vlp_step_rehearse(&step, t->recipe.batch, t->recipe.text_length, &t->flops));
+    VLP_TRY(
+        vlp_step_rehearse(&step, t->recipe.batch, t->recipe.text_length, t->contrast, &t->flops));
     t->flops *= (double)t->recipe.accumulate;
     return VLP_OK;
 }
@@ -75,46 +76,93 @@ static vlp_status update(vlp_trainer *t) {
     return not_finite(t, what);
 }
 
-static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms) {
-    double share = 1.0 / (double)t->recipe.accumulate;
-    for (int i = 0; i < t->objectives.count; i++) {
-        const vlp_objective_kind *kind = t->objectives.items[i].kind;
-        double value = (double)vlp_real_data(terms[i])[0];
-        if (!isfinite(value)) return loss_not_finite(t, kind->name);
-        t->now.losses[i] += share * value;
-        t->now.chance[i] += share * kind->chance(t->objectives.items[i].state);
-    }
-    double total = (double)vlp_real_data(loss)[0];
-    if (!isfinite(total)) return loss_not_finite(t, "sum");
-    t->now.loss += share * total;
+static vlp_status note_loss(vlp_trainer *t, int i, double value, double share) {
+    const vlp_objective_kind *kind = t->objectives.items[i].kind;
+    if (!isfinite(value)) return loss_not_finite(t, kind->name);
+    t->now.losses[i] += share * value;
+    t->now.chance[i] += share * kind->chance(t->objectives.items[i].state);
+    t->now.loss += share * t->objectives.items[i].weight * value;
     return VLP_OK;
 }
 
-static vlp_status micro_batch(vlp_trainer *t, int64_t number, const vlp_batch *batch) {
-    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms) {
+    double share = 1.0 / (double)t->recipe.accumulate;
+    for (int i = 0; i < t->objectives.count; i++) {
+        if (terms[i]) VLP_TRY(note_loss(t, i, (double)vlp_real_data(terms[i])[0], share));
+    }
+    return isfinite((double)vlp_real_data(loss)[0]) ? VLP_OK : loss_not_finite(t, "sum");
+}
+
+/* Makes the batch the one at hand and begins micro-batch `m` of the step on the tape. */
+static vlp_pairs begin_part(vlp_trainer *t, int64_t m, const vlp_batch *batch) {
     fill_keys(t, batch);
     remember_images(t, batch);
-    vlp_pairs pairs = pairs_of(t, batch);
-    vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, (uint64_t)number);
+    uint64_t number = (uint64_t)(t->step * t->recipe.accumulate + m);
+    vlp_tape_begin(t->tape, (uint64_t)t->recipe.seed, number);
+    return pairs_of(t, batch);
+}
+
+static vlp_status micro_batch(vlp_trainer *t, int64_t m, const vlp_batch *batch) {
+    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+    vlp_pairs pairs = begin_part(t, m, batch);
     vlp_step step = step_of(t);
-    vlp_tensor *loss = vlp_step_loss(&step, &pairs, terms);
+    const vlp_cotangents *given = t->contrast ? vlp_contrast_cotangents(t->contrast, m) : NULL;
+    vlp_tensor *loss = vlp_step_loss(&step, &pairs, given, terms);
     VLP_TRY(vlp_tape_status(t->tape));
     VLP_TRY(accumulate_losses(t, loss, terms));
     return vlp_tape_backward(t->tape, loss);
 }
 
-static vlp_status gradients(vlp_trainer *t) {
-    vlp_params_zero_grads(t->model->params);
+/* The contrast of the whole step. The optimizer divides all gradients by the number of parts, which
+ * this one has not. */
+static vlp_status contrast_whole(vlp_trainer *t) {
+    double losses[VLP_MAX_OBJECTIVES];
+    vlp_step step = step_of(t);
+    for (int64_t m = 0; m < t->recipe.accumulate; m++) {
+        vlp_pairs pairs = begin_part(t, m, t->batches[m]);
+        VLP_TRY(vlp_contrast_embed(t->contrast, &step, m, &pairs));
+    }
+    VLP_TRY(vlp_contrast_solve(t->contrast, &step, (double)t->recipe.accumulate, losses));
+    for (int i = 0; i < t->objectives.count; i++)
+        if (t->objectives.items[i].kind->contrastive) VLP_TRY(note_loss(t, i, losses[i], 1));
+    return VLP_OK;
+}
+
+/* Holds the batches of the step while both passes need them. */
+static vlp_status two_passes(vlp_trainer *t) {
+    int64_t held = 0, parts = t->recipe.accumulate;
+    vlp_status status = VLP_OK;
+    while (status == VLP_OK && held < parts) {
+        status = vlp_loader_next(t->loader, &t->batches[held]);
+        if (status == VLP_OK) held++;
+    }
+    if (status == VLP_OK) status = contrast_whole(t);
+    for (int64_t m = 0; m < parts && status == VLP_OK; m++)
+        status = micro_batch(t, m, t->batches[m]);
+    for (int64_t m = 0; m < held; m++) {
+        t->cursor = t->batches[m]->next_cursor;
+        t->now.epoch = t->batches[m]->epoch;
+        vlp_loader_release(t->loader);
+    }
+    return status;
+}
+
+static vlp_status one_pass(vlp_trainer *t) {
     for (int64_t m = 0; m < t->recipe.accumulate; m++) {
         const vlp_batch *batch;
         VLP_TRY(vlp_loader_next(t->loader, &batch));
-        vlp_status status = micro_batch(t, t->step * t->recipe.accumulate + m, batch);
+        vlp_status status = micro_batch(t, m, batch);
         t->cursor = batch->next_cursor;
         t->now.epoch = batch->epoch;
         vlp_loader_release(t->loader);
         VLP_TRY(status);
     }
     return VLP_OK;
+}
+
+static vlp_status gradients(vlp_trainer *t) {
+    vlp_params_zero_grads(t->model->params);
+    return t->contrast ? two_passes(t) : one_pass(t);
 }
 
 /* Bounded by steps, the schedule counts steps; bounded by time, it counts millionths of it. */
