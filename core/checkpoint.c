@@ -312,6 +312,7 @@ vlp_status vlp_params_load(vlp_params *params, const vlp_safetensors *file, vlp_
     vlp_free(l.missing);
     vlp_free(l.seen);
     vlp_free(l.scratch);
+    vlp_params_changed(params);
     return status;
 }
 

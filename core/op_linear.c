@@ -19,6 +19,12 @@ static vlp_operand operand(const vlp_tensor *x) {
     return (vlp_operand){.data = x->data, .dtype = x->dtype, .ld = vlp_col_count(x)};
 }
 
+static vlp_operand weight(const vlp_tensor *w) {
+    vlp_operand operand_of_w = operand(w);
+    operand_of_w.packed = w->packed;
+    return operand_of_w;
+}
+
 static vlp_operand transposed(vlp_operand x) {
     x.transposed = true;
     return x;
@@ -33,7 +39,7 @@ static void forward(vlp_node *node) {
                                 .n = out,
                                 .k = vlp_col_count(x),
                                 .a = operand(x),
-                                .b = transposed(operand(w)),
+                                .b = transposed(weight(w)),
                                 .c = {y->data, y->dtype, out},
                                 .pre = {node->saved[0], y->dtype, out},
                                 .bias = bias ? vlp_real_data(bias) : NULL,
@@ -124,7 +130,7 @@ static void backward(vlp_node *node) {
                                     .n = in,
                                     .k = out,
                                     .a = dpre,
-                                    .b = operand(w),
+                                    .b = weight(w),
                                     .c = {dx, VLP_REAL, in},
                                     .beta = fresh ? 0 : 1,
                                     .bf16 = attr->bf16});

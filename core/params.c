@@ -1,6 +1,7 @@
 #include "core/params.h"
 
 #include "core/memory.h"
+#include "core/packed.h"
 #include "core/rng.h"
 
 #include <stdarg.h>
@@ -17,6 +18,7 @@ vlp_status vlp_params_new(vlp_params **out) {
 void vlp_params_free(vlp_params *params) {
     if (!params) return;
     for (int i = 0; i < params->count; i++) {
+        vlp_packed_free(params->items[i]->tensor.packed);
         vlp_free(params->items[i]->name);
         vlp_free(params->items[i]);
     }
@@ -126,6 +128,19 @@ void vlp_params_init(vlp_params *params, uint64_t seed) {
         int64_t n = vlp_numel(&param->tensor);
         for (int64_t k = 0; k < n; k++) values[k] = (vlp_real)draw(&rng, param->init);
     }
+    vlp_params_changed(params);
+}
+
+vlp_status vlp_params_keep_packed(vlp_params *params) {
+    for (int i = 0; i < params->count; i++) {
+        vlp_tensor *tensor = &params->items[i]->tensor;
+        if (tensor->ndim == 2 && !tensor->packed) VLP_TRY(vlp_packed_new(&tensor->packed));
+    }
+    return VLP_OK;
+}
+
+void vlp_params_changed(vlp_params *params) {
+    for (int i = 0; i < params->count; i++) vlp_packed_stale(params->items[i]->tensor.packed);
 }
 
 void vlp_params_zero_grads(vlp_params *params) {

@@ -66,6 +66,11 @@ vlp_tensor *vlp_params_add(vlp_params *params, const char *name, vlp_init init, 
 vlp_status vlp_params_allocate(vlp_params *params, bool with_grads);
 /* Fills the values. A parameter's numbers depend on the seed and its name only. */
 void vlp_params_init(vlp_params *params, uint64_t seed);
+/* From now on products keep the matrices packed (core/packed.h) between changes of their values:
+ * more memory, and worth it where they are used often or by few rows. */
+vlp_status vlp_params_keep_packed(vlp_params *params);
+/* Said by whoever has written to the values, before the next product. */
+void vlp_params_changed(vlp_params *params);
 void vlp_params_zero_grads(vlp_params *params);
 
 /* The parameter of that full name, or NULL. */

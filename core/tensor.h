@@ -27,7 +27,8 @@ typedef struct vlp_tensor {
     vlp_real *grad;  /* NULL until a backward pass reaches the tensor; leaves keep theirs */
     bool needs_grad; /* whether gradients flow into it */
     bool grad_fresh; /* grad is allocated but holds no value yet */
-    bool parameter;  /* of a parameter store */
+    struct vlp_packed *packed; /* keeps a parameter packed for its products, or NULL */
+    bool parameter;            /* of a parameter store */
 } vlp_tensor;
 
 size_t vlp_dtype_size(vlp_dtype dtype);

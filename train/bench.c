@@ -134,6 +134,7 @@ static vlp_status assemble(bench *b, const vlp_recipe *recipe, int64_t vocab,
     VLP_TRY(vlp_optimizer_new(&b->optimizer, b->model->params, &options));
     VLP_TRY(vlp_tape_new(&b->tape));
     vlp_step_prepare(b->tape, recipe);
+    if (vlp_tape_precision(b->tape) == VLP_BF16) VLP_TRY(vlp_params_keep_packed(b->model->params));
     vlp_step step = {b->tape, b->model, &b->objectives};
     VLP_TRY(vlp_step_rehearse(&step, recipe->batch, recipe->text_length, NULL, &out->flops_a_step));
     out->flops_a_step *= (double)recipe->accumulate;
@@ -175,6 +176,7 @@ static vlp_status micro_batch(bench *b, uint64_t number, double *loss_out) {
 static vlp_status one_step(bench *b, int64_t number, double *loss, double *update) {
     const vlp_recipe *r = b->recipe;
     double began = vlp_op_profile_clock(), norm;
+    vlp_params_changed(b->model->params); /* by the step before */
     vlp_params_zero_grads(b->model->params);
     *update = vlp_op_profile_clock() - began;
     for (int64_t m = 0; m < r->accumulate; m++)

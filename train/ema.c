@@ -65,6 +65,7 @@ void vlp_ema_swap(vlp_ema *ema) {
     ema_range range = {ema->shadow, ema->params->values, 0};
     vlp_parallel_for(ema->params->total, GRAIN, swap_body, &range);
     ema->swapped = !ema->swapped;
+    vlp_params_changed(ema->params);
 }
 
 vlp_status vlp_ema_save(const vlp_ema *ema, const char *path) {

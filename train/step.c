@@ -11,8 +11,9 @@ vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs,
 }
 
 vlp_dtype vlp_step_precision(const vlp_recipe *recipe) {
+    bool fast = vlp_cpu()->avx512_bf16 || vlp_cpu()->amx_bf16;
     if (recipe->precision == VLP_PRECISION_BF16) return VLP_BF16;
-    return VLP_REAL;
+    return recipe->precision == VLP_PRECISION_AUTO && fast ? VLP_BF16 : VLP_REAL;
 }
 
 const char *vlp_step_precision_name(const vlp_recipe *recipe) {

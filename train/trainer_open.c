@@ -238,6 +238,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(build_optimizer(t));
     VLP_TRY(vlp_tape_new(&t->tape));
     vlp_step_prepare(t->tape, &t->recipe);
+    if (vlp_tape_precision(t->tape) == VLP_BF16) VLP_TRY(vlp_params_keep_packed(t->model->params));
     VLP_TRY(build_contrast(t));
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));

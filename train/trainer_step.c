@@ -161,6 +161,7 @@ static vlp_status one_pass(vlp_trainer *t) {
 }
 
 static vlp_status gradients(vlp_trainer *t) {
+    vlp_params_changed(t->model->params); /* by the update before, or a load */
     vlp_params_zero_grads(t->model->params);
     return t->contrast ? two_passes(t) : one_pass(t);
 }
