@@ -4,6 +4,7 @@
 #include "core/product_backend.h"
 #include "datasets/db.h"
 #include "text/unicode.h"
+#include "train/step.h"
 #include "vision/image.h"
 
 #include <stdio.h>
@@ -60,7 +61,8 @@ static void print_words(const doctor *d) {
     print_products(d);
     printf("memory      %s free of %s, read at %.1f GB/s\n", cli_bytes(d->memory_free, available),
            cli_bytes(d->memory_total, total), d->memory_gbytes);
-    printf("precision   fp32\nMPI         not built in: one machine\nlibraries   ");
+    printf("precision   %s\nMPI         not built in: one machine\nlibraries   ",
+           vlp_step_precision_auto());
     for (size_t i = 0; i < VLP_COUNT(libraries); i++)
         printf("%s%s %s", i ? ", " : "", libraries[i].name, libraries[i].version());
     puts("\n");
@@ -121,7 +123,7 @@ static void print_json(const doctor *d) {
     vlp_json_set_double(json, "memory_gb_per_s", d->memory_gbytes);
     vlp_json_set_double(json, "memory_bytes", d->memory_total);
     vlp_json_set_double(json, "memory_free_bytes", d->memory_free);
-    vlp_json_set_string(json, "precision", "fp32");
+    vlp_json_set_string(json, "precision", vlp_step_precision_auto());
     vlp_json_set_bool(json, "mpi", false);
     for (size_t i = 0; i < VLP_COUNT(libraries); i++)
         vlp_json_set_string(versions, libraries[i].name, libraries[i].version());

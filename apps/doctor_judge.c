@@ -77,7 +77,7 @@ static void judge_kernels(doctor *d) {
         say(d, false, "VLP_ISA=%s holds the kernels below this CPU's %s: unset it",
             vlp_isa_name(vlp_isa_chosen()), vlp_isa_name(vlp_isa_best()));
     if (vlp_cpu()->avx512_bf16 || vlp_cpu()->amx_bf16)
-        say(d, true, "this CPU multiplies bfloat16 too; this build computes in fp32");
+        say(d, true, "this CPU multiplies bfloat16 too: training takes it unless --precision fp32");
 }
 
 static void judge_memory(doctor *d) {

@@ -10,10 +10,18 @@ vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs,
     return vlp_objectives_loss(step->objectives, &e, terms);
 }
 
+static bool multiplies_bf16(void) {
+    return vlp_cpu()->avx512_bf16 || vlp_cpu()->amx_bf16;
+}
+
 vlp_dtype vlp_step_precision(const vlp_recipe *recipe) {
-    bool fast = vlp_cpu()->avx512_bf16 || vlp_cpu()->amx_bf16;
-    if (recipe->precision == VLP_PRECISION_BF16) return VLP_BF16;
-    return recipe->precision == VLP_PRECISION_AUTO && fast ? VLP_BF16 : VLP_REAL;
+    bool bf16 = recipe->precision == VLP_PRECISION_BF16 ||
+                (recipe->precision == VLP_PRECISION_AUTO && multiplies_bf16());
+    return bf16 ? VLP_BF16 : VLP_REAL;
+}
+
+const char *vlp_step_precision_auto(void) {
+    return multiplies_bf16() ? "bf16" : "fp32";
 }
 
 const char *vlp_step_precision_name(const vlp_recipe *recipe) {

@@ -26,6 +26,7 @@ vlp_tensor *vlp_step_loss(const vlp_step *step, const vlp_pairs *pairs,
  * where the processor multiplies bfloat16 (AVX-512-BF16, AMX). */
 vlp_dtype vlp_step_precision(const vlp_recipe *recipe);
 const char *vlp_step_precision_name(const vlp_recipe *recipe); /* "fp32" or "bf16" */
+const char *vlp_step_precision_auto(void);                     /* what auto means here */
 
 /* Sets the tape's precision and recomputation, before the rehearsal. */
 void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe);
