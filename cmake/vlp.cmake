@@ -23,6 +23,21 @@ macro(vlp_package prefix name)
   list(APPEND VLP_PACKAGES ${name})
 endmacro()
 
+# vlp_optional(PREFIX LIBRARY HEADER): the target vlp_<prefix>; where VLP_PREFIX is on and both are
+# found it brings the library and defines VLP_PREFIX.
+macro(vlp_optional prefix library header)
+  string(TOLOWER vlp_${prefix} vlp_optional_target)
+  add_library(${vlp_optional_target} INTERFACE)
+  find_library(${prefix}_LIBRARY ${library})
+  find_path(${prefix}_INCLUDE_DIR ${header})
+  if(VLP_${prefix} AND ${prefix}_LIBRARY AND ${prefix}_INCLUDE_DIR)
+    target_link_libraries(${vlp_optional_target} INTERFACE ${${prefix}_LIBRARY})
+    target_include_directories(${vlp_optional_target} SYSTEM INTERFACE ${${prefix}_INCLUDE_DIR})
+    target_compile_definitions(${vlp_optional_target} INTERFACE VLP_${prefix})
+    list(APPEND VLP_LIBRARIES -l${library})
+  endif()
+endmacro()
+
 # vlp_folder(NAME OUTSIDE_LIBRARIES...): every .c file of the folder is the library vlp_NAME.
 function(vlp_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)

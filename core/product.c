@@ -1,20 +1,23 @@
 #include "core/product.h"
 
 #include "core/product_backend.h"
+#include "core/product_onednn.h"
 #include "core/product_sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Multiply-adds from which driving AMX tiles through oneDNN beats a product of our own */
+static const double TILES_PAY = 1 << 21;
+
 static const struct {
     const char *name, *title;
-    bool built_in;
 } backends[VLP_GEMM_COUNT] = {
-    [VLP_GEMM_AUTO] = {"auto", "", true},
-    [VLP_GEMM_OWN] = {"own", "own", true},
-    [VLP_GEMM_OPENBLAS] = {"openblas", "OpenBLAS", true},
-    [VLP_GEMM_ONEDNN] = {"onednn", "oneDNN", false},
+    [VLP_GEMM_AUTO] = {"auto", ""},
+    [VLP_GEMM_OWN] = {"own", "own"},
+    [VLP_GEMM_OPENBLAS] = {"openblas", "OpenBLAS"},
+    [VLP_GEMM_ONEDNN] = {"onednn", "oneDNN"},
 };
 
 const char *vlp_gemm_backend_name(vlp_gemm_backend backend) {
@@ -22,7 +25,8 @@ const char *vlp_gemm_backend_name(vlp_gemm_backend backend) {
 }
 
 bool vlp_gemm_backend_has(vlp_gemm_backend backend) {
-    return (unsigned)backend < VLP_GEMM_COUNT && backends[backend].built_in;
+    return (unsigned)backend < VLP_GEMM_COUNT &&
+           (backend != VLP_GEMM_ONEDNN || vlp_onednn_version() != NULL);
 }
 
 /* VLP_GEMM_COUNT for an unknown word */
@@ -66,21 +70,33 @@ const vlp_product_set *vlp_product_set_of(vlp_isa isa, bool bf16, bool dots) {
     return set;
 }
 
-static bool has_dots(void) {
-    return vlp_cpu()->avx512_bf16 && vlp_product_set_avx512_bf16() != NULL &&
-           vlp_isa_chosen() == VLP_ISA_AVX512;
+/* The set for products of this kind; the environment is read once. */
+static const vlp_product_set *chosen_set(bool bf16) {
+    static const vlp_product_set *_Atomic kept[2];
+    const vlp_product_set *set = kept[bf16];
+    if (!set) kept[bf16] = set = vlp_product_set_of(vlp_isa_chosen(), bf16, true);
+    return set;
+}
+
+static bool has_tiles(void) {
+    return vlp_cpu()->amx_bf16 && vlp_isa_chosen() == VLP_ISA_AVX512 &&
+           vlp_gemm_backend_has(VLP_GEMM_ONEDNN);
 }
 
 vlp_gemm_backend vlp_gemm_backend_for(const vlp_product *p) {
+    static _Atomic int tiles = -1;
     vlp_gemm_backend chosen = vlp_gemm_backend_chosen();
     if (chosen != VLP_GEMM_AUTO) return chosen;
-    return p->bf16 && has_dots() ? VLP_GEMM_OWN : VLP_GEMM_OPENBLAS;
+    if (tiles < 0) tiles = has_tiles();
+    if (!p->bf16) return VLP_GEMM_OPENBLAS;
+    return tiles && (double)p->m * (double)p->n * (double)p->k > TILES_PAY ? VLP_GEMM_ONEDNN
+                                                                           : VLP_GEMM_OWN;
 }
 
 const char *vlp_gemm_backend_about(bool bf16, char *text, size_t size) {
     const vlp_product large = {.m = 4096, .n = 1024, .k = 1024, .bf16 = bf16};
     vlp_gemm_backend backend = vlp_gemm_backend_for(&large);
-    const vlp_product_set *set = vlp_product_set_of(vlp_isa_chosen(), bf16, true);
+    const vlp_product_set *set = chosen_set(bf16);
     snprintf(text, size, "%s%s%s", backends[backend].title, backend == VLP_GEMM_OWN ? " " : "",
              backend == VLP_GEMM_OWN ? set->name : "");
     return text;
@@ -124,6 +140,7 @@ static bool prepare(const vlp_product *p, vlp_product *ready) {
 
 static void run(vlp_gemm_backend backend, const vlp_product_set *set, const vlp_product *p,
                 bool parallel) {
+    if (backend == VLP_GEMM_ONEDNN && vlp_product_onednn(p, parallel)) return;
     if (backend == VLP_GEMM_OPENBLAS)
         vlp_product_openblas(p, parallel);
     else
@@ -133,8 +150,7 @@ static void run(vlp_gemm_backend backend, const vlp_product_set *set, const vlp_
 static void multiply(const vlp_product *p, bool parallel) {
     vlp_product ready;
     if (!prepare(p, &ready)) return;
-    run(vlp_gemm_backend_for(p), vlp_product_set_of(vlp_isa_chosen(), p->bf16, true), &ready,
-        parallel);
+    run(vlp_gemm_backend_for(p), chosen_set(p->bf16), &ready, parallel);
 }
 
 void vlp_multiply(const vlp_product *p) {

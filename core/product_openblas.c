@@ -85,7 +85,7 @@ static void finish_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     (void)thread;
     const epilogue *e = ctx;
     for (int64_t row = begin; row < end; row++)
-        e->set->finish(&e->p, &(vlp_patch){row, 0, 1, e->p.n}, e->p.n + 1, e->sums + row * e->ld);
+        e->set->finish(&e->p, &(vlp_patch){row, 0, 1, e->p.n}, 0, e->sums + row * e->ld);
 }
 
 void vlp_product_openblas(const vlp_product *p, bool parallel) {

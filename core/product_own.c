@@ -82,18 +82,26 @@ static int64_t b_offset(const job *j, int64_t panel, int64_t block) {
            panel_bytes(j, j->set->cols, t.end - t.begin) * panel;
 }
 
+/* panels [begin, end) of one block after the other */
 static void pack_b_panels(int64_t begin, int64_t end, int thread, void *ctx) {
     (void)thread;
     const job *j = ctx;
-    const vlp_operand *x = &j->p->b;
-    int64_t width = j->set->cols;
-    for (int64_t at = begin; at < end; at++) {
-        int64_t panel = at / j->blocks, block = at % j->blocks;
-        int64_t col = j->cols.begin + panel * width;
+    const vlp_product_set *set = j->set;
+    int64_t panels = parts_of(j->cols.end - j->cols.begin, set->cols);
+    while (begin < end) {
+        int64_t block = begin / panels, panel = begin % panels;
+        int64_t last = least(panels, panel + end - begin), col = j->cols.begin + panel * set->cols;
         span t = terms_of(j, block);
-        vlp_panel_source from = {x,       x->transposed,  col, least(width, j->cols.end - col),
-                                 t.begin, t.end - t.begin};
-        j->set->pack(&from, (int)width, (char *)j->b + b_offset(j, panel, block));
+        vlp_panel_source from = {.x = &j->p->b,
+                                 .terms_contiguous = j->p->b.transposed,
+                                 .lane = col,
+                                 .lanes = least((last - panel) * set->cols, j->cols.end - col),
+                                 .term = t.begin,
+                                 .terms = t.end - t.begin,
+                                 .each = set->cols,
+                                 .width = set->cols};
+        set->pack(&from, (char *)j->b + b_offset(j, panel, block));
+        begin += last - panel;
     }
 }
 
@@ -135,13 +143,15 @@ static bool borrow_b(job *j, bool parallel) {
 }
 
 static void pack_a(const job *j, span rows, span t, char *to) {
-    const vlp_operand *x = &j->p->a;
-    int64_t bytes = panel_bytes(j, j->set->a_width, t.end - t.begin);
-    for (int64_t row = rows.begin; row < rows.end; row += j->set->rows, to += bytes) {
-        vlp_panel_source from = {x,       !x->transposed, row, least(j->set->rows, rows.end - row),
-                                 t.begin, t.end - t.begin};
-        j->set->pack(&from, j->set->a_width, to);
-    }
+    vlp_panel_source from = {.x = &j->p->a,
+                             .terms_contiguous = !j->p->a.transposed,
+                             .lane = rows.begin,
+                             .lanes = rows.end - rows.begin,
+                             .term = t.begin,
+                             .terms = t.end - t.begin,
+                             .each = j->set->rows,
+                             .width = j->set->a_width};
+    j->set->pack(&from, to);
 }
 
 /* What a part computes: rows and columns of C from blocks of terms, into the product's C. */
@@ -196,10 +206,12 @@ static void multiply_tile_small(const job *j, const part *x, int64_t row, int64_
     int64_t t = begin;
     do {
         int64_t terms = least(SMALL_TERMS, end - t);
-        vlp_panel_source from_a = {&p->a, !p->a.transposed, row, height, t, terms};
-        vlp_panel_source from_b = {&p->b, p->b.transposed, col, width, t, terms};
-        set->pack(&from_a, set->a_width, a);
-        set->pack(&from_b, set->cols, b);
+        vlp_panel_source from_a = {&p->a, !p->a.transposed, row,         height, t,
+                                   terms, set->rows,        set->a_width};
+        vlp_panel_source from_b = {&p->b, p->b.transposed, col,       width,
+                                   t,     terms,           set->cols, set->cols};
+        set->pack(&from_a, a);
+        set->pack(&from_b, b);
         set->tile((int)height, (int)width, parts_of(terms, set->group), a, b, t > begin, sums);
         t += SMALL_TERMS;
     } while (t < end);
@@ -273,7 +285,7 @@ static void reduce_rows(int64_t begin, int64_t end, int thread, void *ctx) {
         vlp_real *sums = j->partial + row * n;
         for (int64_t layer = 1; layer < j->depth; layer++)
             vlp_kernels_get()->add(n, sums + layer * area, sums);
-        j->set->finish(j->p, &(vlp_patch){row, 0, 1, n}, n, sums);
+        j->set->finish(j->p, &(vlp_patch){row, 0, 1, n}, 0, sums);
     }
 }
 

@@ -11,11 +11,13 @@
 
 enum { VLP_TILE_ALIGN = 64, VLP_TILE_ELEMENTS = 16 * 64, VLP_GROUP_MAX = 2 };
 
-/* Lanes [lane, lane + lanes) and terms [term, term + terms) of an operand. */
+/* Lanes [lane, lane + lanes) and terms [term, term + terms) of an operand, for panels of `each`
+ * lanes: one after the other, since a line of memory may hold lanes of several. */
 typedef struct {
     const vlp_operand *x;
     bool terms_contiguous; /* a lane's terms are neighbours in memory, not a term's lanes */
     int64_t lane, lanes, term, terms;
+    int each, width; /* lanes taken and lanes wide */
 } vlp_panel_source;
 
 typedef struct {
@@ -28,13 +30,14 @@ typedef struct {
     int a_width, group;
     size_t element; /* bytes of one packed term of one lane */
 
-    /* panel [ceil(terms / group)][width][group] */
-    void (*pack)(const vlp_panel_source *from, int width, void *panel);
+    /* panels [ceil(lanes / each)][ceil(terms / group)][width][group], 64-byte aligned */
+    void (*pack)(const vlp_panel_source *from, void *panels);
     /* sums [rows, set->cols] = a b, or += where `add`; columns beyond cols hold anything. 64-byte
      * aligned: sums and both panels. */
     void (*tile)(int rows, int cols, int64_t groups, const void *a, const void *b, bool add,
                  vlp_real *sums);
-    /* The epilogue of p for a patch of C whose sums have rows ld apart; overwrites the sums. */
+    /* The epilogue of p for a patch of C; overwrites its sums, which are a tile (ld = cols) or one
+     * row anywhere (ld = 0). */
     void (*finish)(const vlp_product *p, const vlp_patch *at, int64_t ld, vlp_real *sums);
 } vlp_product_set;
 
