@@ -21,7 +21,9 @@
  * at a time. */
 enum {
     BLOCK_BYTES = 384 << 10,
-    BLOCK_TERMS = 2048, /* the longest sum in one go */
+    BLOCK_TERMS = 2048,       /* the longest sum in one go */
+    BLOCK_TERMS_ACROSS = 384, /* where op(A)'s rows are columns in memory: blocks of many rows, so
+                                 that long stretches of memory are read */
     CHUNK_BYTES = 16 << 20,
     MIN_WORK = 1 << 20,
     PACK_COST = 12,
@@ -309,7 +311,9 @@ static double cost_of(const job *j, int64_t threads) {
 
 /* Blocks of terms as equal as groups allow; shorter ones where each of `depth` needs its own. */
 static void set_terms(job *j, int64_t depth) {
-    int64_t k = j->p->k, most = least(BLOCK_TERMS, k ? parts_of(k, depth) : 1);
+    bool across = j->p->a.transposed && !j->p->b.packed; /* kept forms have one block size */
+    int64_t k = j->p->k,
+            most = least(across ? BLOCK_TERMS_ACROSS : BLOCK_TERMS, k ? parts_of(k, depth) : 1);
     j->blocks = k ? parts_of(k, most) : 1;
     j->terms = k ? ceil_to(parts_of(k, j->blocks), VLP_GROUP_MAX) : VLP_GROUP_MAX;
     j->blocks = k ? parts_of(k, j->terms) : 1;
