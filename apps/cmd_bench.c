@@ -76,7 +76,8 @@ const cli_command cmd_bench = {
     .summary = "measures this machine, beside what it can reach",
     .usage = "gemm | train RECIPE | encode MODEL|RECIPE | load DB | search [options]",
     .details =
-        "gemm: matrix products of a recipe's shapes, beside the multiply-adds of the registers.\n"
+        "gemm: matrix products of a recipe's layers in fp32 and bf16, by each backend, beside the\n"
+        "multiply-adds of the registers.\n"
         "train: whole steps on synthetic pairs; utilisation is its share of the best product.\n"
         "encode: images and texts a second. load: decoding and augmenting an index's images.\n"
         "search: the best of N vectors by dot product.",

@@ -2,6 +2,8 @@
 #include "core/gemm.h"
 #include "core/kernels_sets.h"
 #include "core/memory.h"
+#include "core/product_backend.h"
+#include "core/product_sets.h"
 #include "core/threads.h"
 
 #include <time.h>
@@ -118,6 +120,68 @@ vlp_status vlp_fma_peak(vlp_isa isa, double seconds, double *gflops) {
     if (!b) return VLP_ERR_MEMORY;
     b->set = set;
     *gflops = best_rate(seconds, burn_all, b);
+    vlp_free(b);
+    return VLP_OK;
+}
+
+static void burn_pairs(int64_t begin, int64_t end, int thread, void *ctx) {
+    burner *b = ctx;
+    const vlp_product_set *set = vlp_product_set_avx512_bf16();
+    b->flops[thread] = 0;
+    for (int64_t i = begin; i < end; i++) b->flops[thread] += set->burn(1 << 20);
+}
+
+enum { TILE_M = 512, TILE_N = 256, TILE_K = 512, TILE_TURNS = 64 };
+
+/* One small product again and again, weights kept in the layout that suits it */
+static void burn_tiles(int64_t begin, int64_t end, int thread, void *ctx) {
+    static const uint16_t a[TILE_M * TILE_K], w[TILE_N * TILE_K];
+    burner *b = ctx;
+    vlp_packed *packed = NULL;
+    b->flops[thread] = 0;
+    uint16_t *c = vlp_alloc(TILE_M * TILE_N * sizeof *c);
+    if (!c || vlp_packed_new(&packed) != VLP_OK) end = begin;
+    const vlp_product p = {.m = TILE_M,
+                           .n = TILE_N,
+                           .k = TILE_K,
+                           .a = {.data = a, .dtype = VLP_BF16, .ld = TILE_K},
+                           .b = {.data = w, .dtype = VLP_BF16, .ld = TILE_N, .packed = packed},
+                           .c = {.data = c, .dtype = VLP_BF16, .ld = TILE_N},
+                           .bf16 = true};
+    for (int64_t i = begin * TILE_TURNS; i < end * TILE_TURNS; i++) {
+        vlp_multiply_by(VLP_GEMM_ONEDNN, VLP_ISA_AVX512, true, &p, false);
+        b->flops[thread] += 2.0 * TILE_M * TILE_N * TILE_K;
+    }
+    vlp_packed_free(packed);
+    vlp_free(c);
+}
+
+typedef struct {
+    burner *b;
+    vlp_range_body body;
+} bf16_burner;
+
+static double burn_bf16(void *ctx) {
+    const bf16_burner *x = ctx;
+    int threads = vlp_threads_get();
+    vlp_parallel_for(threads, 1, x->body, x->b);
+    double total = 0;
+    for (int i = 0; i < threads; i++) total += x->b->flops[i];
+    return 1e-9 * total;
+}
+
+vlp_status vlp_bf16_peak(double seconds, double *gflops, const char **kind) {
+    bool allowed = vlp_isa_chosen() == VLP_ISA_AVX512;
+    bool tiles = allowed && vlp_cpu()->amx_bf16 && vlp_gemm_backend_has(VLP_GEMM_ONEDNN);
+    bool pairs = allowed && vlp_cpu()->avx512_bf16 && vlp_product_set_avx512_bf16() != NULL;
+    *gflops = 0;
+    *kind = tiles ? "tiles" : pairs ? "pairs" : "";
+    if (!tiles && !pairs)
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED, "this CPU or build lacks products of bfloat16");
+    burner *b = vlp_alloc_zero(1, sizeof *b);
+    if (!b) return VLP_ERR_MEMORY;
+    bf16_burner x = {b, tiles ? burn_tiles : burn_pairs};
+    *gflops = best_rate(seconds, burn_bf16, &x);
     vlp_free(b);
     return VLP_OK;
 }

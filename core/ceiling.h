@@ -16,4 +16,10 @@ vlp_status vlp_memory_peak(double seconds, double *gbytes);
  * the set. */
 vlp_status vlp_fma_peak(vlp_isa isa, double seconds, double *gflops);
 
+/* GFLOP/s of products of bfloat16, all threads: of pairs between registers (AVX512-BF16), or, on a
+ * CPU with AMX in a build with oneDNN, of products that the second-level cache holds, which it
+ * computes by tiles. *kind says which: "pairs", "tiles". VLP_ERR_UNSUPPORTED without either, or
+ * where VLP_ISA forbids them. */
+vlp_status vlp_bf16_peak(double seconds, double *gflops, const char **kind);
+
 #endif

@@ -83,12 +83,25 @@ static bool has_tiles(void) {
            vlp_gemm_backend_has(VLP_GEMM_ONEDNN);
 }
 
+/* In float our kernels win on AVX-512 where op(B) is packed already or packing it is soon paid, but
+ * not where op(A) lies across memory; below AVX-512 OpenBLAS's assembly wins. */
+static bool own_float(const vlp_product *p) {
+#ifdef VLP_REAL_DOUBLE
+    (void)p;
+    return false;
+#else
+    enum { PACKING_PAYS = 1024 }; /* rows */
+    return chosen_set(false) == vlp_product_set_avx512(false) && !p->a.transposed &&
+           (p->b.packed || p->m >= PACKING_PAYS);
+#endif
+}
+
 vlp_gemm_backend vlp_gemm_backend_for(const vlp_product *p) {
     static _Atomic int tiles = -1;
     vlp_gemm_backend chosen = vlp_gemm_backend_chosen();
     if (chosen != VLP_GEMM_AUTO) return chosen;
+    if (!p->bf16) return own_float(p) ? VLP_GEMM_OWN : VLP_GEMM_OPENBLAS;
     if (tiles < 0) tiles = has_tiles();
-    if (!p->bf16) return VLP_GEMM_OPENBLAS;
     return tiles && (double)p->m * (double)p->n * (double)p->k > TILES_PAY ? VLP_GEMM_ONEDNN
                                                                            : VLP_GEMM_OWN;
 }

@@ -39,6 +39,7 @@ typedef struct {
     /* The epilogue of p for a patch of C; overwrites its sums, which are a tile (ld = cols) or one
      * row anywhere (ld = 0). */
     void (*finish)(const vlp_product *p, const vlp_patch *at, int64_t ld, vlp_real *sums);
+    double (*burn)(int64_t rounds); /* multiply-adds between registers; returns FLOPs */
 } vlp_product_set;
 
 /* The sets of a build; NULL where its target lacks them. bf16: packing rounds to bfloat16. */

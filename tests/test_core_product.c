@@ -1,3 +1,4 @@
+#include "core/ceiling.h"
 #include "core/memory.h"
 #include "core/product_backend.h"
 #include "core/rng.h"
@@ -399,6 +400,16 @@ static void test_core_product__missing_memory_costs_time_only(void **state) {
     }
 }
 
+static void test_core_product__the_bf16_ceiling_is_measured_or_refused(void **state) {
+    (void)state;
+    double gflops;
+    const char *kind;
+    vlp_status status = vlp_bf16_peak(0, &gflops, &kind);
+    bool has = vlp_cpu()->avx512_bf16 && vlp_isa_chosen() == VLP_ISA_AVX512;
+    assert_int_equal(status, has ? VLP_OK : VLP_ERR_UNSUPPORTED);
+    assert_true(has ? gflops > 0 && *kind : gflops == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_core_product__random_products_match_a_double_loop),
@@ -408,6 +419,7 @@ int main(void) {
         cmocka_unit_test(test_core_product__not_a_number_stays_visible),
         cmocka_unit_test(test_core_product__packed_weights_follow_their_marks),
         cmocka_unit_test(test_core_product__missing_memory_costs_time_only),
+        cmocka_unit_test(test_core_product__the_bf16_ceiling_is_measured_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ vlp_build_packages=(
     libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev
 )
 # clang builds the fuzz targets.
-vlp_test_packages=(libcmocka-dev clang libclang-rt-dev libomp-dev)
+vlp_test_packages=(libcmocka-dev libdnnl-dev clang libclang-rt-dev libomp-dev)
 vlp_corpus_packages=(
     openclipart-png tuxpaint-stamps-default pysiogame
     ruby-tanuki-emoji ruby-gemojione dataset-fashion-mnist

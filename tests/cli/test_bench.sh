@@ -20,7 +20,8 @@ run 0 bench search --rows 1000 --dim 16 --queries 3 --json
 matches '^{"ms":.*,"gb_per_s":.*}$'
 
 run 0 bench gemm --size nano --batch 2 --json
-matches '"layer":"image qkv","pass":"to weight",.*"gflops":.*"fma_gflops":'
+matches '"layer":"image qkv","pass":"to weight",.*"backend":"own","gflops":.*"fma_gflops":'
+matches '"precision":"bf16","backend":"openblas"'
 
 run 2 bench trian
 complains 'did you mean "train"'
