@@ -63,11 +63,15 @@ static bool describe(dnnl_primitive_desc_t *to, dnnl_engine_t engine, layout_ref
 
 /* what tells two layouts of the same size apart */
 static void digest(layout_ref x, int64_t *words, int count) {
-    dnnl_dims_t strides = {0}, blocks = {0}, axes = {0};
-    dnnl_memory_desc_query(x, dnnl_query_strides, &strides);
-    dnnl_memory_desc_query(x, dnnl_query_inner_blks, &blocks);
-    dnnl_memory_desc_query(x, dnnl_query_inner_idxs, &axes);
-    for (int i = 0; i < count; i++) words[i] = strides[i] * 31 + blocks[i] * 7 + axes[i];
+    static const dnnl_query_t asked[] = {dnnl_query_strides, dnnl_query_inner_blks,
+                                         dnnl_query_inner_idxs};
+    static const int64_t factors[] = {31, 7, 1};
+    for (int i = 0; i < count; i++) words[i] = 0;
+    for (size_t q = 0; q < VLP_COUNT(asked); q++) {
+        const dnnl_dims_t *answer = NULL;
+        if (dnnl_memory_desc_query(x, asked[q], &answer) != dnnl_success || !answer) continue;
+        for (int i = 0; i < count; i++) words[i] += factors[q] * (*answer)[i];
+    }
 }
 
 #else
@@ -169,12 +173,12 @@ static void release(void *owned) {
 }
 
 static void start(void) {
-    static const dnnl_cpu_isa_t isas[VLP_ISA_COUNT] = {
+    static const dnnl_cpu_isa_t most[VLP_ISA_AVX512] = {
         [VLP_ISA_PLAIN] = dnnl_cpu_isa_sse41,
         [VLP_ISA_AVX2] = dnnl_cpu_isa_avx2,
-        [VLP_ISA_AVX512] = dnnl_cpu_isa_all,
     };
-    dnnl_set_max_cpu_isa(isas[vlp_isa_chosen()]);
+    vlp_isa isa = vlp_isa_chosen();
+    if (isa < VLP_ISA_AVX512) dnnl_set_max_cpu_isa(most[isa]);
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = NULL;
     (void)pthread_key_create(&at_exit, release);
 }
