@@ -9,6 +9,7 @@
     ROW(bench)                                                                                     \
     ROW(caption)                                                                                   \
     ROW(classify)                                                                                  \
+    ROW(convert)                                                                                   \
     ROW(doctor)                                                                                    \
     ROW(embed)                                                                                     \
     ROW(eval)                                                                                      \

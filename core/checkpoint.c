@@ -114,6 +114,28 @@ static const char *name_of_theirs(const vlp_name_map *map, const char *ours,
     return ours;
 }
 
+int vlp_name_targets(const vlp_name_map *map, const char *ours,
+                     vlp_name_target out[VLP_NAME_TARGETS]) {
+    int n = 0, parts = 1;
+    if (map->count == 0) {
+        snprintf(out->name, sizeof out->name, "%s", ours);
+        out->row = &identity;
+        return 1;
+    }
+    for (int t = 0; t < map->count && n < parts; t++)
+        for (size_t i = 0; i < map->tables[t].count && n < parts; i++) {
+            const vlp_name_row *row = &map->tables[t].rows[i];
+            if (!row->ours || row->part != n || (n > 0 && row->parts != parts) ||
+                row->parts > VLP_NAME_TARGETS ||
+                !translate(side_of(map, t, row, false), side_of(map, t, row, true), ours,
+                           out[n].name))
+                continue;
+            parts = row->parts ? row->parts : 1;
+            out[n++].row = row;
+        }
+    return n == parts ? n : 0;
+}
+
 const char *vlp_name_prefix(const vlp_safetensors *file, const char *const *prefixes,
                             const char *name) {
     char full[VLP_NAME_BYTES];

@@ -75,6 +75,17 @@ void vlp_name_map_add_layers(vlp_name_map *map, const vlp_name_row *rows, size_t
 const vlp_name_row *vlp_name_find(const vlp_name_map *map, const char *theirs,
                                   char ours[VLP_NAME_BYTES]);
 
+/* The tensors of theirs that a parameter of ours is written as: one, or its parts in order. Where
+ * several rows could name it, the first. Returns how many; 0 when there is no name. Without tables
+ * the name is ours. */
+enum { VLP_NAME_TARGETS = 4 };
+typedef struct {
+    char name[VLP_NAME_BYTES];
+    const vlp_name_row *row;
+} vlp_name_target;
+int vlp_name_targets(const vlp_name_map *map, const char *ours,
+                     vlp_name_target out[VLP_NAME_TARGETS]);
+
 /* The first of the prefixes (NULL-terminated) for which the file has prefix + name; NULL if none.
  * It tells the variants of a family apart: "vit.embeddings.cls_token", "embeddings.cls_token". */
 const char *vlp_name_prefix(const vlp_safetensors *file, const char *const *prefixes,

@@ -95,6 +95,13 @@ static vlp_status read_config(vlp_model_config *config, const char *folder) {
     vlp_buf path = {0};
     vlp_json *json = NULL;
     vlp_status status = vlp_path_join(&path, folder, "config.json");
+    if (status == VLP_OK && !vlp_path_exists(path.data)) {
+        vlp_buf other = {0};
+        status = vlp_path_join(&other, folder, "open_clip_config.json");
+        if (status == VLP_OK && vlp_path_exists(other.data))
+            status = vlp_path_join(&path, folder, "open_clip_config.json");
+        vlp_buf_free(&other);
+    }
     if (status == VLP_OK) status = vlp_json_load(&json, path.data);
     if (status == VLP_OK) status = vlp_model_config_any(config, json, path.data);
     vlp_json_free(json);
