@@ -58,6 +58,8 @@ static void print_weights(const vlp_json *w) {
     for (void *it = vlp_json_first(dtypes); it; it = vlp_json_next(dtypes, it))
         printf("%s%s", it == vlp_json_first(dtypes) ? "" : ", ", vlp_json_iter_key(it));
     puts(")");
+    const char *kind = vlp_json_string(w, "kind", NULL);
+    if (kind) printf("  they are named as those of %s\n", kind);
     for (void *it = vlp_json_first(parts); it; it = vlp_json_next(parts, it))
         printf("  %-28s %12s\n", vlp_json_iter_key(it),
                cli_count(vlp_json_as_double(vlp_json_iter_value(it)), count));

@@ -5,6 +5,7 @@
 #include "core/checkpoint.h"
 #include "core/file.h"
 #include "core/suggest.h"
+#include "fusion/model.h"
 #include "text/tokenizer.h"
 #include "train/recipe.h"
 
@@ -47,6 +48,8 @@ static vlp_json *weights_json(const vlp_safetensors *file, bool tensors) {
         bytes += (int64_t)t->bytes;
         if (tensors) vlp_json_append(list, tensor_json(t));
     }
+    const char *kind = vlp_model_kind(file);
+    if (kind) vlp_json_set_string(json, "kind", kind);
     vlp_json_set_int(json, "tensor_count", (int64_t)vlp_safetensors_count(file));
     vlp_json_set_int(json, "parameters", elements);
     vlp_json_set_int(json, "bytes", bytes);

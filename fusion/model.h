@@ -91,6 +91,9 @@ bool vlp_model_can_write(const vlp_model *model);
 /* Whether fusing reads the tokens anew instead of continuing from the text tower's states. */
 bool vlp_model_fuses_anew(const vlp_model *model);
 
+/* What a file of weights is, by its names: "BLIP", "CLIP, Hugging Face's names", "BERT"; or NULL.
+ */
+const char *vlp_model_kind(const vlp_safetensors *file);
 /* How a file whose kind is known names the parameters (ours: no table), and which parts it has.
  * With `momentum`, its momentum twin takes the model's names. */
 void vlp_model_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,

@@ -5,6 +5,8 @@
 #include "fusion/blip.h"
 #include "fusion/clip.h"
 #include "fusion/model.h"
+#include "text/bert_names.h"
+#include "vision/vit_names.h"
 
 static const char training_heads[] = "objective.";
 
@@ -34,6 +36,7 @@ static void own_names(vlp_name_map *map, const vlp_model_config *config,
 
 /* Who wrote a model folder; the first row that fits, ours last. */
 static const struct {
+    const char *kind;
     bool (*is_config)(const vlp_json *json);
     vlp_status (*read)(vlp_model_config *out, const vlp_json *json, const char *where);
     void (*complete)(vlp_model_config *config, const vlp_safetensors *file); /* or NULL */
@@ -42,19 +45,33 @@ static const struct {
     void (*names)(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                   bool momentum);
 } formats[] = {
-    {vlp_albef_is_config, vlp_albef_config_read, NULL, vlp_albef_is_file, vlp_albef_parts,
+    {"ALBEF", vlp_albef_is_config, vlp_albef_config_read, NULL, vlp_albef_is_file, vlp_albef_parts,
      vlp_albef_names},
-    {vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file, vlp_blip_parts,
-     vlp_blip_names},
-    {vlp_clip_is_config, vlp_clip_config_read, vlp_clip_complete, vlp_clip_is_file, vlp_clip_parts,
-     vlp_clip_names},
-    {is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
+    {"BLIP", vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file,
+     vlp_blip_parts, vlp_blip_names},
+    {"CLIP", vlp_clip_is_config, vlp_clip_config_read, vlp_clip_complete, vlp_clip_is_file,
+     vlp_clip_parts, vlp_clip_names},
+    {NULL, is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
 };
 
 static size_t format_of_file(const vlp_safetensors *file) {
     size_t i = 0;
     while (!formats[i].is_file(file)) i++;
     return i;
+}
+
+const char *vlp_model_kind(const vlp_safetensors *file) {
+    static const char *const layouts[] = {
+        [VLP_CLIP_HF] = "CLIP, Hugging Face's names",
+        [VLP_CLIP_OPENAI] = "CLIP, OpenAI's and open_clip's names",
+        [VLP_CLIP_CUSTOM] = "CLIP, open_clip's custom text names"};
+    vlp_name_map map = {0};
+    const char *kind = formats[format_of_file(file)].kind;
+    if (kind) return vlp_clip_is_file(file) ? layouts[vlp_clip_layout_of(file)] : kind;
+    if (vlp_safetensors_find(file, "vision.patch_embed.weight")) return "vlp";
+    if (vlp_vit_names(&map, file, "") == VLP_OK) return "ViT";
+    map = (vlp_name_map){0};
+    return vlp_bert_names(&map, file, "") == VLP_OK ? "BERT" : NULL;
 }
 
 vlp_status vlp_model_config_any(vlp_model_config *out, const vlp_json *json, const char *where) {
