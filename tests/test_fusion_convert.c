@@ -99,6 +99,30 @@ static void test_fusion_convert__out_and_back_keeps_every_byte(void **state) {
     }
 }
 
+/* A matrix is transposed and a fused projection is cut, as the other layout has them. */
+static void test_fusion_convert__numbers_stand_where_the_format_wants_them(void **state) {
+    (void)state;
+    tear_down(NULL);
+    assert_int_equal(vlp_make_folder(folder), VLP_OK);
+    convert(CASES "clip-openai-eps", NULL, in_folder("one"), "hf");
+    vlp_safetensors *x = open_good(CASES "clip-openai-eps"), *y = open_good(in_folder("one"));
+    const vlp_safetensor *a = vlp_safetensors_find(x, "text_projection"),
+                         *b = vlp_safetensors_find(y, "text_projection.weight");
+    assert_non_null(b);
+    assert_int_equal(b->shape[0], a->shape[1]);
+    for (int64_t i = 0; i < a->shape[0]; i++)
+        for (int64_t j = 0; j < a->shape[1]; j++)
+            assert_true(vlp_safetensor_value(a, i * a->shape[1] + j) ==
+                        vlp_safetensor_value(b, j * a->shape[0] + i));
+    a = vlp_safetensors_find(x, "transformer.resblocks.0.attn.in_proj_bias");
+    b = vlp_safetensors_find(y, "text_model.encoder.layers.0.self_attn.v_proj.bias");
+    assert_int_equal(a->numel, 3 * b->numel);
+    for (int64_t i = 0; i < b->numel; i++)
+        assert_true(vlp_safetensor_value(a, 2 * b->numel + i) == vlp_safetensor_value(b, i));
+    vlp_safetensors_close(x);
+    vlp_safetensors_close(y);
+}
+
 /* Half precision stays half precision. */
 static void test_fusion_convert__types_are_kept(void **state) {
     (void)state;
@@ -148,6 +172,7 @@ static void test_fusion_convert__what_a_format_cannot_hold_is_said(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fusion_convert__out_and_back_keeps_every_byte),
+        cmocka_unit_test(test_fusion_convert__numbers_stand_where_the_format_wants_them),
         cmocka_unit_test(test_fusion_convert__types_are_kept),
         cmocka_unit_test(test_fusion_convert__what_a_format_cannot_hold_is_said),
     };
