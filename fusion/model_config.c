@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+static const char *const pools[] = {"first", "mean", "map", NULL};
 static const char *const activations[] = {"linear", "gelu", "gelu_new", "quick_gelu", "relu",
                                           "silu",   "tanh", "sigmoid",  NULL};
 
@@ -34,6 +35,8 @@ static const vlp_option rows[] = {
     REAL("vision_config.hidden_dropout_prob", vision.dropout, 0, 0.99, "0"),
     REAL("vision_config.attention_probs_dropout_prob", vision.attention_dropout, 0, 0.99, "0"),
     REAL("vision_config.drop_path_rate", vision.drop_path, 0, 0.99, "0"),
+    {"vision_config.pool", VLP_OPTION_CHOICE, AT(pool.kind), 0, 0, "first", "", pools},
+    INT("vision_config.pool_heads", pool.heads, 0, 256, "0"),
     INT("text_config.vocab_size", text.vocab, 1, 10000000, "30522"),
     INT("text_config.max_position_embeddings", text.positions, 1, 1000000, "512"),
     INT("text_config.type_vocab_size", text.types, 0, 1000, "0"),
@@ -58,6 +61,8 @@ static const vlp_option rows[] = {
     REAL("temperature_most", temperature_most, 0, 1000, "0"),
     REAL("logit_scale_init_value", logit_scale_init, -20, 20, "2.6592"),
     REAL("logit_scale_max", logit_scale_max, -20, 20, "4.6052"),
+    BOOL("logit_bias", logit_bias, "false"),
+    REAL("logit_bias_init_value", logit_bias_init, -1000, 1000, "0"),
     INT("text_length", text_length, 1, 1000000, "32"),
 };
 

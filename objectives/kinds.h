@@ -5,6 +5,7 @@
 #include "objectives/objective.h"
 
 extern const vlp_objective_kind vlp_objective_itc;
+extern const vlp_objective_kind vlp_objective_sigmoid;
 extern const vlp_objective_kind vlp_objective_itm;
 extern const vlp_objective_kind vlp_objective_mlm;
 extern const vlp_objective_kind vlp_objective_mim;

@@ -3,10 +3,8 @@
 #include "objectives/kinds.h"
 
 const vlp_objective_kind *const vlp_objective_kinds[] = {
-    &vlp_objective_itc,
-    &vlp_objective_itm,
-    &vlp_objective_mlm,
-    &vlp_objective_mim,
+    &vlp_objective_itc, &vlp_objective_sigmoid, &vlp_objective_itm,
+    &vlp_objective_mlm, &vlp_objective_mim,
 };
 const int vlp_objective_kind_count = (int)VLP_COUNT(vlp_objective_kinds);
 

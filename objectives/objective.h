@@ -14,6 +14,7 @@ typedef struct {
     double itc_weight, itm_weight, mlm_weight, mim_weight;
     double itm_share, mlm_share,
         mim_share; /* of the batch that each works on: less work, more noise */
+    double sigmoid_weight, sigmoid_bias; /* and the initial bias of its logits */
     double itc_label_smoothing;
     double mlm_probability;      /* share of tokens to predict (0.15) */
     double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */

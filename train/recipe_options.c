@@ -1,5 +1,6 @@
 #include "train/recipe.h"
 
+static const char *const pools[] = {"first", "mean", "map", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 static const char *const regressions[] = {"l1", "mse", NULL};
 static const char *const precisions[] = {"auto", "fp32", "bf16", NULL};
@@ -31,6 +32,7 @@ static const vlp_option rows[] = {
     INT("fusion_depth", fusion_depth, 0, VLP_MAX_DEPTH, "6", "cross-attention layers; 0 = none"),
     INT("embedding", embedding, 1, 65536, "256", "width of the shared space"),
     INT("text_length", text_length, 3, 4096, "32", "tokens a caption, [CLS] and [SEP] included"),
+    CHOICE("pool", pool, "first", pools, "how an image is read: first, mean or map"),
     REAL("mlp_ratio", mlp_ratio, 0.25, 16, "4", "hidden width of the MLPs over width"),
     REAL("dropout", dropout, 0, 0.9, "0", "on embeddings, attention outputs and MLPs"),
     REAL("drop_path", drop_path, 0, 0.9, "0", "stochastic depth of the image tower's last layer"),
@@ -39,6 +41,10 @@ static const vlp_option rows[] = {
 
     REAL("itc.weight", objectives.itc_weight, 0, 1000, "1", "image-text contrast; 0 = off"),
     REAL("itc.label_smoothing", objectives.itc_label_smoothing, 0, 0.9, "0", "of its targets"),
+    REAL("sigmoid.weight", objectives.sigmoid_weight, 0, 1000, "0",
+         "contrast of each pair by itself (SigLIP); 0 = off"),
+    REAL("sigmoid.bias", objectives.sigmoid_bias, -100, 100, "-10",
+         "initial bias of its logits, learnt afterwards"),
     REAL("itm.weight", objectives.itm_weight, 0, 1000, "1", "image-text matching; 0 = off"),
     REAL("itm.share", objectives.itm_share, 0.001, 1, "1", "share of the batch it works on"),
     REAL("mlm.weight", objectives.mlm_weight, 0, 1000, "1", "masked language modelling; 0 = off"),
