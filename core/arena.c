@@ -18,7 +18,10 @@ static vlp_status reserve(vlp_arena *arena, size_t bytes, int protection) {
 
 vlp_status vlp_arena_open(vlp_arena *arena, size_t bytes) {
     bytes = (bytes + page) / page * page;
-    VLP_TRY(reserve(arena, bytes, PROT_READ | PROT_WRITE));
+    VLP_TRY(reserve(arena, bytes + page, PROT_READ | PROT_WRITE));
+    arena->size = bytes;
+    arena->guard = page;
+    mprotect(arena->base + bytes, page, PROT_NONE);
     madvise(arena->base, arena->size, MADV_HUGEPAGE);
     return VLP_OK;
 }
@@ -31,12 +34,21 @@ vlp_status vlp_arena_plan(vlp_arena *arena) {
 }
 
 void vlp_arena_close(vlp_arena *arena) {
-    if (arena->base) munmap(arena->base, arena->size);
+    if (arena->base) munmap(arena->base, arena->size + arena->guard);
     *arena = (vlp_arena){0};
 }
 
+static size_t round_up(size_t bytes) {
+    return (bytes + VLP_ARENA_ALIGN - 1) / VLP_ARENA_ALIGN * VLP_ARENA_ALIGN;
+}
+
+void *vlp_arena_end(const vlp_arena *arena, size_t bytes) {
+    size_t rounded = round_up(bytes);
+    return rounded < bytes || rounded > arena->size ? NULL : arena->base + arena->size - rounded;
+}
+
 void *vlp_arena_alloc(vlp_arena *arena, size_t bytes) {
-    size_t rounded = (bytes + VLP_ARENA_ALIGN - 1) / VLP_ARENA_ALIGN * VLP_ARENA_ALIGN;
+    size_t rounded = round_up(bytes);
     if (rounded < bytes || rounded > arena->size - arena->used) return NULL;
     void *pointer = arena->base + arena->used;
     arena->used += rounded;

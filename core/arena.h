@@ -17,11 +17,13 @@
 typedef struct {
     uint8_t *base;
     size_t size, used, peak;
+    size_t guard; /* bytes beyond size that nobody may touch */
 } vlp_arena;
 
 enum { VLP_ARENA_ALIGN = 64 };
 
-/* Reserves bytes of writable memory (rounded up to pages). */
+/* Reserves bytes of writable memory (rounded up to pages), with a page behind that crashes whoever
+ * touches it. */
 vlp_status vlp_arena_open(vlp_arena *arena, size_t bytes);
 /* Reserves as much read-only address space as the system gives, to rehearse in. */
 vlp_status vlp_arena_plan(vlp_arena *arena);
@@ -29,6 +31,9 @@ void vlp_arena_close(vlp_arena *arena);
 
 /* 64-byte aligned, uninitialised; NULL when the arena is full (no message is recorded). */
 void *vlp_arena_alloc(vlp_arena *arena, size_t bytes);
+/* The last bytes of an arena, rounded up to 64, right before the guard page; uncounted. NULL where
+ * the arena is smaller. */
+void *vlp_arena_end(const vlp_arena *arena, size_t bytes);
 /* Forgets everything allocated after `used` was `mark`. */
 void vlp_arena_reset(vlp_arena *arena, size_t mark);
 

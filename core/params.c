@@ -145,6 +145,14 @@ void vlp_params_changed(vlp_params *params) {
 
 void vlp_params_zero_grads(vlp_params *params) {
     if (params->grads) memset(params->grads, 0, (size_t)params->total * sizeof(vlp_real));
+    for (int i = 0; i < params->count; i++) params->items[i]->tensor.reached = false;
+}
+
+void vlp_params_reached(const vlp_params *params, bool *out) {
+    for (int i = 0; i < params->count; i++) {
+        const vlp_tensor *tensor = &params->items[i]->tensor;
+        out[i] = tensor->reached && tensor->needs_grad;
+    }
 }
 
 vlp_param *vlp_params_find(const vlp_params *params, const char *name) {

@@ -72,6 +72,10 @@ vlp_status vlp_params_keep_packed(vlp_params *params);
 /* Said by whoever has written to the values, before the next product. */
 void vlp_params_changed(vlp_params *params);
 void vlp_params_zero_grads(vlp_params *params);
+/* out [count]: which parameters a backward pass has come to since vlp_params_zero_grads. The others
+ * have no gradient at all, which is not the same as a gradient of zero: optimizers pass them over.
+ */
+void vlp_params_reached(const vlp_params *params, bool *out);
 
 /* The parameter of that full name, or NULL. */
 vlp_param *vlp_params_find(const vlp_params *params, const char *name);

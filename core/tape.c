@@ -27,7 +27,7 @@ struct vlp_tape {
     size_t work_peak;
     double flops;
     vlp_op_profile *profile; /* NULL = off */
-    bool planning, grad, training, bf16, recompute;
+    bool planning, grad, training, bf16, recompute, poison;
     vlp_status status;
     char message[512];
 };
@@ -128,6 +128,10 @@ vlp_dtype vlp_tape_precision(const vlp_tape *tape) {
     return tape->bf16 ? VLP_BF16 : VLP_REAL;
 }
 
+void vlp_tape_set_poison(vlp_tape *tape, bool poison) {
+    tape->poison = poison;
+}
+
 bool vlp_tape_planning(const vlp_tape *tape) {
     return tape->planning;
 }
@@ -150,13 +154,15 @@ void vlp_tape_fail(vlp_tape *tape, vlp_status status) {
     snprintf(tape->message, sizeof tape->message, "%s", vlp_error());
 }
 
+static vlp_status no_room(const vlp_arena *arena) {
+    return VLP_FAIL(VLP_ERR_MEMORY, "a step needs more than the %.1f MiB reserved for it",
+                    (double)arena->size / 1048576);
+}
+
 static void *take(vlp_tape *tape, vlp_arena *arena, size_t bytes) {
     if (tape->status != VLP_OK) return NULL;
     void *pointer = vlp_arena_alloc(arena, bytes);
-    if (!pointer)
-        vlp_tape_fail(tape, VLP_FAIL(VLP_ERR_MEMORY,
-                                     "a step needs more than the %.1f MiB reserved for it",
-                                     (double)arena->size / 1048576));
+    if (!pointer) vlp_tape_fail(tape, no_room(arena));
     return pointer;
 }
 
@@ -266,8 +272,9 @@ static bool prepare_work(vlp_tape *tape, vlp_node *node) {
     size_t bytes = node->op->workspace ? node->op->workspace(node) : 0;
     if (bytes > tape->work_peak) tape->work_peak = bytes;
     if (tape->planning || bytes == 0) return true;
-    vlp_arena_reset(&tape->work, 0);
-    node->work = take(tape, &tape->work, bytes);
+    node->work = vlp_arena_end(&tape->work, bytes);
+    if (!node->work) vlp_tape_fail(tape, no_room(&tape->work));
+    if (node->work && tape->poison) memset(node->work, 0xFF, bytes);
     return node->work != NULL;
 }
 
@@ -356,6 +363,13 @@ static void time_backward(vlp_tape *tape, vlp_node *node) {
 
 static void stretch_backward(vlp_tape *tape, vlp_node *node);
 
+/* Also where what arrives is zero: it is the loss that depends on the parameter. */
+static void mark_reached(const vlp_node *node) {
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] && node->in[i]->parameter && node->in[i]->needs_grad)
+            node->in[i]->reached = true;
+}
+
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
     for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
@@ -367,6 +381,7 @@ static void node_backward(vlp_tape *tape, vlp_node *node) {
     }
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
     if (!tape->planning) time_backward(tape, node);
+    if (!tape->planning) mark_reached(node);
     tape->flops += backward_flops(node);
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];

@@ -80,6 +80,9 @@ bool vlp_tape_training(const vlp_tape *tape);
  * build. */
 void vlp_tape_set_precision(vlp_tape *tape, vlp_dtype precision);
 vlp_dtype vlp_tape_precision(const vlp_tape *tape);
+/* For tests: scratch is all NaN before every call of an op, so that what it forgets to set shows.
+ * It ends at a page that cannot be touched in any case. */
+void vlp_tape_set_poison(vlp_tape *tape, bool poison);
 /* True while rehearsing: data of tensors must not be looked at. */
 bool vlp_tape_planning(const vlp_tape *tape);
 

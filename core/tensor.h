@@ -29,6 +29,7 @@ typedef struct vlp_tensor {
     bool grad_fresh; /* grad is allocated but holds no value yet */
     struct vlp_packed *packed; /* keeps a parameter packed for its products, or NULL */
     bool parameter;            /* of a parameter store */
+    bool reached; /* a parameter that a backward pass came to since gradients were zeroed */
 } vlp_tensor;
 
 size_t vlp_dtype_size(vlp_dtype dtype);

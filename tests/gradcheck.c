@@ -91,6 +91,7 @@ double gradcheck_run(const gradcheck_case *c, double limit) {
     VLP_ASSERT(vlp_tape_new(&k.tape) == VLP_OK, "%s", vlp_error());
     VLP_ASSERT(vlp_tape_open(k.tape, ARENA_BYTES) == VLP_OK, "%s", vlp_error());
     poison(k.tape);
+    vlp_tape_set_poison(k.tape, true);
     fill(&k);
     for (int i = 0; i < 2; i++) analytic(&k); /* the second finds used workspace */
     double worst = 0;

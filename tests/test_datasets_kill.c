@@ -1,4 +1,5 @@
 #include "datasets_corpus.h"
+#include "tests/valgrind.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -79,7 +80,7 @@ static void test_datasets_kill__a_killed_import_is_whole_and_completes(void **st
     for (int round = 1; round <= 5; round++) {
         pid_t child = fork();
         if (child == 0) import_slowly(&c, "killed.db");
-        usleep((useconds_t)(8000 * round));
+        usleep((useconds_t)((under_valgrind() ? 400000 : 8000) * round));
         kill(child, SIGKILL);
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -118,12 +118,16 @@ static pid_t start(const job *j) {
     snprintf(stop_text, sizeof stop_text, "%ld", j->stop_at);
     snprintf(die_text, sizeof die_text, "%ld", j->die_at);
     snprintf(step_text, sizeof step_text, "%ld", j->die_step);
+    char self[4096]; /* its name: what the link itself leads to may be a debugger */
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = '\0';
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid > 0) return pid;
     setenv("OMP_WAIT_POLICY", "passive", 1);
-    execl("/proc/self/exe", "test_train_resume", "--train", j->c->folder, j->recipe, j->out,
-          j->keys, threads, stop_text, die_text, step_text, j->init ? j->init : "", (char *)NULL);
+    execl(self, "test_train_resume", "--train", j->c->folder, j->recipe, j->out, j->keys, threads,
+          stop_text, die_text, step_text, j->init ? j->init : "", (char *)NULL);
     _exit(127);
 }
 
