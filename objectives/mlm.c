@@ -41,17 +41,24 @@ typedef struct {
     int64_t batch, count;
 } masked_batch;
 
+/* Masks pair b's text into ids [L]; the positions that are to be predicted. */
+static int64_t mask_one(const mlm_state *s, const vlp_pairs *pairs, int64_t b, int32_t *ids,
+                        int32_t *positions) {
+    int64_t length = pairs->tokens.length;
+    const uint8_t *mask = pairs->tokens.attention_mask;
+    vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_MLM, pairs->epoch, pairs->keys[b]);
+    return vlp_mlm_mask(&s->masking, pairs->tokens.ids + b * length,
+                        mask ? mask + b * length : NULL, length, &rng, ids, positions);
+}
+
 static void fill(const mlm_state *s, const vlp_pairs *pairs, masked_batch *m) {
     int64_t length = pairs->tokens.length;
     m->count = 0;
     for (int64_t b = 0; b < m->batch; b++) {
         m->images[b] = (int32_t)b;
         const int32_t *ids = pairs->tokens.ids + b * length;
-        const uint8_t *mask = pairs->tokens.attention_mask;
-        vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_MLM, pairs->epoch, pairs->keys[b]);
         int32_t *positions = m->rows + m->count;
-        int64_t n = vlp_mlm_mask(&s->masking, ids, mask ? mask + b * length : NULL, length, &rng,
-                                 m->ids + b * length, positions);
+        int64_t n = mask_one(s, pairs, b, m->ids + b * length, positions);
         for (int64_t i = 0; i < n; i++) {
             m->targets[m->count + i] = ids[positions[i]];
             positions[i] += (int32_t)(b * length);
@@ -60,11 +67,19 @@ static void fill(const mlm_state *s, const vlp_pairs *pairs, masked_batch *m) {
     }
 }
 
+static int64_t count(const void *state, const vlp_pairs *pairs) {
+    static _Thread_local int32_t ids[VLP_MLM_MAX_LENGTH], positions[VLP_MLM_MAX_LENGTH];
+    const mlm_state *s = state;
+    int64_t batch = vlp_pairs_share(pairs, s->share), sum = 0;
+    for (int64_t b = 0; b < batch; b++) sum += mask_one(s, pairs, b, ids, positions);
+    return sum;
+}
+
 static bool mask_batch(const mlm_state *s, vlp_encodings *e, masked_batch *m) {
     const vlp_tokens *tokens = &e->pairs->tokens;
     m->batch = vlp_pairs_share(e->pairs, s->share);
     size_t all = (size_t)(m->batch * tokens->length);
-    m->count = m->batch * vlp_mlm_budget(&s->masking, tokens->length);
+    m->count = m->batch * vlp_mlm_most(&s->masking, tokens->length);
     m->ids = vlp_tape_alloc(e->tape, all * sizeof *m->ids);
     m->rows = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->rows);
     m->targets = vlp_tape_alloc(e->tape, (size_t)m->count * sizeof *m->targets);
@@ -101,6 +116,7 @@ const vlp_objective_kind vlp_objective_mlm = {
     .weight_offset = offsetof(vlp_objective_options, mlm_weight),
     .create = create,
     .loss = loss,
+    .count = count,
     .chance = chance,
     .destroy = vlp_free,
 };

@@ -13,12 +13,18 @@ typedef struct {
     const vlp_tokenizer *tokenizer; /* for whole words; may be NULL otherwise */
 } vlp_mlm_masking;
 
-/* The most tokens of a text of `length` that can be chosen: max(1, round(probability length)). */
+enum { VLP_MLM_MAX_LENGTH = 4096 };
+
+/* How many of `length` tokens are wanted: max(1, round(probability length)). */
 int64_t vlp_mlm_budget(const vlp_mlm_masking *masking, int64_t length);
+/* The most that can be chosen of a text of `length`: the budget, with whole words at least four. */
+int64_t vlp_mlm_most(const vlp_mlm_masking *masking, int64_t length);
 
 /* Chooses max(1, round(probability n)) of the n real, non-special tokens of ids [L], without
  * replacement, and writes masked [L] (80 % [MASK], 10 % a random ordinary token, 10 % unchanged by
- * default) and positions [budget], ascending. Returns how many were chosen. */
+ * default) and positions [most], ascending. Returns how many were chosen. Whole words are passed
+ * over where they exceed what is left of the budget; if none fits, the shortest is chosen all the
+ * same (its first four pieces), so that every text with a word teaches something. */
 int64_t vlp_mlm_mask(const vlp_mlm_masking *masking, const int32_t *ids, const uint8_t *mask,
                      int64_t length, vlp_rng *rng, int32_t *masked, int32_t *positions);
 

@@ -3,11 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LENGTH = 4096 };
+enum { MAX_LENGTH = VLP_MLM_MAX_LENGTH, WORD = 4 };
 
 int64_t vlp_mlm_budget(const vlp_mlm_masking *m, int64_t length) {
     int64_t n = llround(m->probability * (double)length);
     return n < 1 ? 1 : n;
+}
+
+int64_t vlp_mlm_most(const vlp_mlm_masking *m, int64_t length) {
+    int64_t budget = vlp_mlm_budget(m, length);
+    return m->whole_words && budget < WORD ? WORD : budget;
 }
 
 static bool ordinary(const vlp_mlm_masking *m, int32_t id) {
@@ -66,6 +71,17 @@ static int64_t choose(units *u, int64_t budget, vlp_rng *rng, uint8_t *chosen) {
     return count;
 }
 
+/* The first of the shortest from a random one on. */
+static void choose_shortest(const units *u, vlp_rng *rng, uint8_t *chosen) {
+    int32_t first = (int32_t)vlp_rng_below(rng, (uint64_t)u->n_units), best = first;
+    for (int32_t i = 1; i < u->n_units; i++) {
+        int32_t unit = (first + i) % u->n_units;
+        if (u->start[unit + 1] - u->start[unit] < u->start[best + 1] - u->start[best]) best = unit;
+    }
+    for (int32_t k = u->start[best]; k < u->start[best + 1] && k < u->start[best] + WORD; k++)
+        chosen[u->tokens[k]] = 1;
+}
+
 int64_t vlp_mlm_mask(const vlp_mlm_masking *m, const int32_t *ids, const uint8_t *mask,
                      int64_t length, vlp_rng *rng, int32_t *masked, int32_t *positions) {
     static _Thread_local units u;
@@ -75,7 +91,8 @@ int64_t vlp_mlm_mask(const vlp_mlm_masking *m, const int32_t *ids, const uint8_t
     memset(chosen, 0, (size_t)length);
     split(m, ids, mask, length, &u);
     if (u.n_tokens == 0) return 0;
-    choose(&u, vlp_mlm_budget(m, u.n_tokens), rng, chosen);
+    if (choose(&u, vlp_mlm_budget(m, u.n_tokens), rng, chosen) == 0)
+        choose_shortest(&u, rng, chosen);
     int64_t count = 0;
     for (int64_t i = 0; i < length; i++) {
         if (!chosen[i]) continue;

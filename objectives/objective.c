@@ -34,6 +34,7 @@ static vlp_status create_one(vlp_objectives *out, const vlp_objective_kind *kind
     if (status != VLP_OK) return status;
     out->items[out->count].kind = kind;
     out->items[out->count].state = state;
+    out->items[out->count].scale = 1;
     out->items[out->count++].weight = weight;
     return VLP_OK;
 }
@@ -52,6 +53,34 @@ vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup 
     if (out->count == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "all objectives have weight 0; give one a weight");
     return VLP_OK;
+}
+
+bool vlp_objectives_counted(const vlp_objectives *objectives) {
+    bool any = false;
+    for (int i = 0; i < objectives->count; i++) any |= objectives->items[i].kind->count != NULL;
+    return any;
+}
+
+void vlp_objectives_count(vlp_objectives *objectives, const vlp_pairs *pairs, bool first) {
+    for (int i = 0; i < objectives->count; i++) {
+        const vlp_objective_kind *kind = objectives->items[i].kind;
+        if (first) objectives->items[i].items = 0;
+        if (kind->count)
+            objectives->items[i].items += kind->count(objectives->items[i].state, pairs);
+    }
+}
+
+/* mean over all = sum over micro-batches of (items here / items in all) times the mean here */
+void vlp_objectives_share(vlp_objectives *objectives, const vlp_pairs *pairs,
+                          int64_t micro_batches) {
+    for (int i = 0; i < objectives->count; i++) {
+        const vlp_objective_kind *kind = objectives->items[i].kind;
+        int64_t all = objectives->items[i].items;
+        if (!kind->count) continue;
+        double share =
+            all ? (double)kind->count(objectives->items[i].state, pairs) / (double)all : 0;
+        objectives->items[i].scale = share * (double)micro_batches;
+    }
 }
 
 void vlp_objectives_destroy(vlp_objectives *objectives) {
@@ -79,7 +108,7 @@ vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vl
         terms[i] = NULL;
         if (e->cotangents && kind->contrastive) continue;
         summands[n] = terms[i] = kind->loss(objectives->items[i].state, e);
-        weights[n++] = objectives->items[i].weight;
+        weights[n++] = objectives->items[i].weight * objectives->items[i].scale;
     }
     return vlp_weighted_sum(e->tape, summands, weights, n);
 }

@@ -39,6 +39,9 @@ typedef struct {
     vlp_status (*create)(void **state, const vlp_objective_setup *setup);
     /* The loss of a batch, a scalar; NULL when the tape has failed. */
     vlp_tensor *(*loss)(void *state, vlp_encodings *e);
+    /* How many items loss is the mean over, for these pairs: needed where the number differs from
+     * one micro-batch to the next, so that their mean counts every item alike; else NULL. */
+    int64_t (*count)(const void *state, const vlp_pairs *pairs);
     /* The loss of a model that has learnt nothing, on the last batch. */
     double (*chance)(const void *state);
     void (*destroy)(void *state);
@@ -55,11 +58,19 @@ typedef struct {
         const vlp_objective_kind *kind;
         void *state;
         double weight;
+        int64_t items; /* of the whole step, by vlp_objectives_count */
+        double scale;  /* of this micro-batch's loss: 1, or by vlp_objectives_share */
     } items[VLP_MAX_OBJECTIVES];
 } vlp_objectives;
 
 /* Declares the heads of all objectives with weight > 0; none is VLP_ERR_USAGE. */
 vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup *setup);
+/* Accumulation over micro-batches gives the gradient of the one large batch: count all of a step
+ * (first = forget the last step's), then before the loss of each call share. */
+bool vlp_objectives_counted(const vlp_objectives *objectives); /* whether any needs it */
+void vlp_objectives_count(vlp_objectives *objectives, const vlp_pairs *pairs, bool first);
+void vlp_objectives_share(vlp_objectives *objectives, const vlp_pairs *pairs,
+                          int64_t micro_batches);
 void vlp_objectives_destroy(vlp_objectives *objectives);
 /* terms[i]: the loss of item i, NULL for a contrastive one whose gradients are given. Returns the
  * weighted sum, of which those gradients are a part. */

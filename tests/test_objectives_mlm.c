@@ -145,14 +145,39 @@ static void test_objectives_mlm__whole_words_stay_together_within_the_budget(voi
         make(&t, n, key);
         mask_text(&m, &t, key);
         check_text(&t);
-        assert_true(t.count <= vlp_mlm_budget(&m, n));
+        assert_true(t.count > 0 && t.count <= vlp_mlm_most(&m, n));
         chosen += t.count;
         wanted += vlp_mlm_budget(&m, n);
         for (int64_t i = 0; i < t.count; i++) hit[t.positions[i]] = true;
         for (int64_t i = 2; i <= n; i++)
             if (t.ids[i] >= FIRST + WORDS) assert_int_equal(hit[i], hit[i - 1]);
+        if (t.count > vlp_mlm_budget(&m, n)) /* no word fitted: one was taken all the same */
+            assert_int_equal(t.positions[t.count - 1] - t.positions[0], t.count - 1);
     }
     assert_true((double)chosen > 0.97 * (double)wanted);
+    vlp_tokenizer_free(tokenizer);
+}
+
+static void test_objectives_mlm__the_shortest_word_is_chosen_where_none_fits(void **state) {
+    (void)state;
+    vlp_tokenizer *tokenizer = open_tokenizer();
+    vlp_mlm_masking m = masking_of(tokenizer);
+    m.whole_words = true;
+    static const int32_t piece = FIRST + WORDS;
+    for (uint64_t key = 0; key < 50; key++) {
+        text t;
+        make(&t, 5, key); /* a word of three pieces and one of two; the budget is one token */
+        for (int i = 1; i <= 5; i++) t.ids[i] = i == 1 || i == 4 ? FIRST + i : piece + i;
+        mask_text(&m, &t, key);
+        assert_int_equal(t.count, 2);
+        assert_true(t.positions[0] == 4 && t.positions[1] == 5);
+        make(&t, 9, key); /* one word, longer than there is room for */
+        for (int i = 1; i <= 9; i++) t.ids[i] = i == 1 ? FIRST : piece + i;
+        vlp_rng rng = vlp_rng_at(9, VLP_RNG_MLM, 0, key);
+        t.count = vlp_mlm_mask(&m, t.ids, t.mask, 11, &rng, t.masked, t.positions);
+        assert_int_equal(t.count, vlp_mlm_most(&m, 11));
+        assert_true(t.count == 4 && t.positions[0] == 1 && t.positions[3] == 4);
+    }
     vlp_tokenizer_free(tokenizer);
 }
 
@@ -214,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_objectives_mlm__chooses_fifteen_percent_and_corrupts_8_1_1),
         cmocka_unit_test(test_objectives_mlm__random_tokens_are_uniform),
         cmocka_unit_test(test_objectives_mlm__whole_words_stay_together_within_the_budget),
+        cmocka_unit_test(test_objectives_mlm__the_shortest_word_is_chosen_where_none_fits),
         cmocka_unit_test(test_objectives_mlm__a_key_decides_and_another_differs),
         cmocka_unit_test(test_objectives_mlm__texts_without_ordinary_tokens_choose_nothing),
         cmocka_unit_test(test_objectives_mlm__the_budget_bounds_every_length),

@@ -11,7 +11,7 @@
 enum { EVALUATIONS = 10 };
 
 int vlp_trainer_slots(const vlp_trainer *t) {
-    return VLP_TRAINER_SLOTS + (t->contrast ? (int)t->recipe.accumulate : 0);
+    return VLP_TRAINER_SLOTS + (t->batches ? (int)t->recipe.accumulate : 0);
 }
 
 double vlp_clock(void) {
@@ -220,6 +220,7 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
     vlp_lock_close(t->lock);
+    vlp_free(t->has_grad);
     vlp_free(t->keys);
     vlp_free(t->ids);
     vlp_free(t->ids_mask);

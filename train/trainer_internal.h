@@ -33,8 +33,10 @@ struct vlp_trainer {
     vlp_embedder *embedder; /* around the model, for evaluation */
     vlp_tape *tape;
     vlp_contrast *contrast;    /* over all micro-batches of a step; NULL = over each */
-    const vlp_batch **batches; /* [accumulate]: those of the step */
+    const vlp_batch **batches; /* [accumulate]: those of the step, where all are looked at before
+                                  the first backward pass; else NULL */
     vlp_metrics *metrics;
+    bool *has_grad;    /* [parameters] in this step */
     uint64_t *keys;    /* [B] */
     int32_t *ids;      /* [B, L]: the batch's tokens, trimmed */
     uint8_t *ids_mask; /* [B, L] */
@@ -51,7 +53,7 @@ struct vlp_trainer {
     vlp_train_progress now;
 };
 
-/* Batches that the loader holds: some ahead, and those of a step where two passes need them. */
+/* Batches that the loader holds: some ahead, and those of a step where it holds them. */
 int vlp_trainer_slots(const vlp_trainer *t);
 
 double vlp_clock(void); /* seconds, monotonic */

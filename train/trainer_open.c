@@ -100,14 +100,18 @@ static vlp_status build_model(vlp_trainer *t) {
     return init_weights(t);
 }
 
-static vlp_status build_contrast(vlp_trainer *t) {
+/* What is of the whole step and not of one micro-batch: a contrast, the number of items. */
+static vlp_status build_whole_step(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
     bool contrastive = false;
     for (int i = 0; i < t->objectives.count; i++)
         contrastive |= t->objectives.items[i].kind->contrastive;
-    if (!r->whole_step_contrast || !contrastive || r->accumulate < 2) return VLP_OK;
+    contrastive &= r->whole_step_contrast;
+    if (r->accumulate < 2 || !(contrastive || vlp_objectives_counted(&t->objectives)))
+        return VLP_OK;
     t->batches = vlp_alloc_zero((size_t)r->accumulate, sizeof *t->batches);
     if (!t->batches) return VLP_ERR_MEMORY;
+    if (!contrastive) return VLP_OK;
     return vlp_contrast_new(&t->contrast, r->accumulate, r->batch, r->embedding);
 }
 
@@ -236,10 +240,12 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(open_tokenizer(t));
     VLP_TRY(build_model(t));
     VLP_TRY(build_optimizer(t));
+    t->has_grad = vlp_alloc((size_t)t->model->params->count * sizeof *t->has_grad);
+    if (!t->has_grad) return VLP_ERR_MEMORY;
     VLP_TRY(vlp_tape_new(&t->tape));
     vlp_step_prepare(t->tape, &t->recipe);
     if (vlp_tape_precision(t->tape) == VLP_BF16) VLP_TRY(vlp_params_keep_packed(t->model->params));
-    VLP_TRY(build_contrast(t));
+    VLP_TRY(build_whole_step(t));
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
     VLP_TRY(build_loader(t));

@@ -69,8 +69,10 @@ static vlp_status loss_not_finite(const vlp_trainer *t, const char *name) {
 
 static vlp_status update(vlp_trainer *t) {
     char what[256];
-    vlp_status status = vlp_optimizer_step(
-        t->optimizer, t->now.lr, 1.0 / (double)t->recipe.accumulate, NULL, &t->now.grad_norm);
+    vlp_params_reached(t->model->params, t->has_grad);
+    vlp_status status =
+        vlp_optimizer_step(t->optimizer, t->now.lr, 1.0 / (double)t->recipe.accumulate, t->has_grad,
+                           &t->now.grad_norm);
     if (status != VLP_ERR_NUMERIC) return status;
     snprintf(what, sizeof what, "%s", vlp_error());
     return not_finite(t, what);
@@ -88,7 +90,8 @@ static vlp_status note_loss(vlp_trainer *t, int i, double value, double share) {
 static vlp_status accumulate_losses(vlp_trainer *t, vlp_tensor *loss, vlp_tensor *const *terms) {
     double share = 1.0 / (double)t->recipe.accumulate;
     for (int i = 0; i < t->objectives.count; i++) {
-        if (terms[i]) VLP_TRY(note_loss(t, i, (double)vlp_real_data(terms[i])[0], share));
+        double value = terms[i] ? (double)vlp_real_data(terms[i])[0] : 0;
+        if (terms[i]) VLP_TRY(note_loss(t, i, value, share * t->objectives.items[i].scale));
     }
     return isfinite((double)vlp_real_data(loss)[0]) ? VLP_OK : loss_not_finite(t, "sum");
 }
@@ -106,6 +109,7 @@ static vlp_status micro_batch(vlp_trainer *t, int64_t m, const vlp_batch *batch)
     vlp_tensor *terms[VLP_MAX_OBJECTIVES];
     vlp_pairs pairs = begin_part(t, m, batch);
     vlp_step step = step_of(t);
+    if (t->batches) vlp_objectives_share(&t->objectives, &pairs, t->recipe.accumulate);
     const vlp_cotangents *given = t->contrast ? vlp_contrast_cotangents(t->contrast, m) : NULL;
     vlp_tensor *loss = vlp_step_loss(&step, &pairs, given, terms);
     VLP_TRY(vlp_tape_status(t->tape));
@@ -128,15 +132,21 @@ static vlp_status contrast_whole(vlp_trainer *t) {
     return VLP_OK;
 }
 
-/* Holds the batches of the step while both passes need them. */
-static vlp_status two_passes(vlp_trainer *t) {
+static void count_items(vlp_trainer *t, int64_t m) {
+    fill_keys(t, t->batches[m]);
+    vlp_pairs pairs = pairs_of(t, t->batches[m]);
+    vlp_objectives_count(&t->objectives, &pairs, m == 0);
+}
+
+/* Holds the batches of the step: all are looked at before the first backward pass. */
+static vlp_status held_passes(vlp_trainer *t) {
     int64_t held = 0, parts = t->recipe.accumulate;
     vlp_status status = VLP_OK;
     while (status == VLP_OK && held < parts) {
         status = vlp_loader_next(t->loader, &t->batches[held]);
-        if (status == VLP_OK) held++;
+        if (status == VLP_OK) count_items(t, held++);
     }
-    if (status == VLP_OK) status = contrast_whole(t);
+    if (status == VLP_OK && t->contrast) status = contrast_whole(t);
     for (int64_t m = 0; m < parts && status == VLP_OK; m++)
         status = micro_batch(t, m, t->batches[m]);
     for (int64_t m = 0; m < held; m++) {
@@ -147,7 +157,7 @@ static vlp_status two_passes(vlp_trainer *t) {
     return status;
 }
 
-static vlp_status one_pass(vlp_trainer *t) {
+static vlp_status single_passes(vlp_trainer *t) {
     for (int64_t m = 0; m < t->recipe.accumulate; m++) {
         const vlp_batch *batch;
         VLP_TRY(vlp_loader_next(t->loader, &batch));
@@ -163,7 +173,7 @@ static vlp_status one_pass(vlp_trainer *t) {
 static vlp_status gradients(vlp_trainer *t) {
     vlp_params_changed(t->model->params); /* by the update before, or a load */
     vlp_params_zero_grads(t->model->params);
-    return t->contrast ? two_passes(t) : one_pass(t);
+    return t->batches ? held_passes(t) : single_passes(t);
 }
 
 /* Bounded by steps, the schedule counts steps; bounded by time, it counts millionths of it. */
