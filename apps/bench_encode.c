@@ -9,6 +9,7 @@
 #include "train/bench.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { DEFAULT_BATCH = 32 };
 
@@ -53,23 +54,29 @@ static vlp_status texts_a_second(vlp_embedder *e, int64_t batch, double seconds,
     return status;
 }
 
+static vlp_dtype precision_of(const cli_args *args) {
+    return strcmp(cli_text(args, "--precision", "fp32"), "bf16") == 0 ? VLP_BF16 : VLP_REAL;
+}
+
 static void print(const cli_args *args, double images, double texts, int64_t batch) {
+    const char *precision = precision_of(args) == VLP_BF16 ? "bf16" : "fp32";
     if (!cli_has(args, "--json")) {
-        printf("%.1f images/s, %.1f texts/s; batch %lld, fp32, %d threads\n", images, texts,
-               (long long)batch, vlp_threads_get());
+        printf("%.1f images/s, %.1f texts/s; batch %lld, %s, %d threads\n", images, texts,
+               (long long)batch, precision, vlp_threads_get());
         return;
     }
     vlp_json *json = vlp_json_new_object();
     vlp_json_set_double(json, "images_per_s", images);
     vlp_json_set_double(json, "texts_per_s", texts);
     vlp_json_set_int(json, "batch", batch);
-    vlp_json_set_string(json, "precision", "fp32");
+    vlp_json_set_string(json, "precision", precision);
     vlp_json_set_int(json, "threads", vlp_threads_get());
     cli_print_json(json);
 }
 
 static vlp_status measure(const cli_args *args, vlp_embedder *e, int64_t batch, double seconds) {
     double images, texts;
+    VLP_TRY(vlp_embedder_speed_up(e, precision_of(args)));
     VLP_TRY(images_a_second(e, batch, seconds, &images));
     VLP_TRY(texts_a_second(e, batch, seconds / 3, &texts));
     cli_progress_end();

@@ -10,7 +10,7 @@ static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "train, encode, gemm: nano, tiny, small or base"},
     {"--batch", 'b', "N", "train, encode, gemm, load: pairs or images at a time"},
     {"--steps", 0, "N", "train: steps that count, after two that warm up (5)"},
-    {"--precision", 0, "P", "train: auto, fp32 or bf16"},
+    {"--precision", 0, "P", "train: auto, fp32 or bf16; encode: fp32 (default) or bf16"},
     {"--recompute", 0, NULL, "train: less memory, blocks are computed a second time"},
     {"--set", 0, "KEY=VALUE", "train, encode: changes one key of the recipe; repeatable"},
     {"--vocab", 0, "N", "train: tokens of the vocabulary (8000)"},

@@ -88,6 +88,7 @@ static size_t floor_of(const machine *m) {
 }
 
 static vlp_status pop(machine *m, vlp_pickle_value **out) {
+    *out = NULL;
     if (m->depth <= floor_of(m)) return damaged(m, "the stack is empty");
     *out = m->stack[--m->depth];
     return VLP_OK;
@@ -95,6 +96,7 @@ static vlp_status pop(machine *m, vlp_pickle_value **out) {
 
 /* The value that stays below. */
 static vlp_status peek(const machine *m, vlp_pickle_value **out) {
+    *out = NULL;
     if (m->depth <= floor_of(m)) return damaged(m, "the stack is empty");
     *out = m->stack[m->depth - 1];
     return VLP_OK;
@@ -146,7 +148,7 @@ static vlp_status take_line(machine *m, const char **text, size_t *bytes) {
 }
 
 static vlp_status push_int(machine *m, vlp_pickle_kind kind, int64_t integer) {
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(push_new(m, kind, &value));
     value->integer = integer;
     return VLP_OK;
@@ -154,7 +156,7 @@ static vlp_status push_int(machine *m, vlp_pickle_kind kind, int64_t integer) {
 
 static vlp_status push_text(machine *m, int length_bytes) {
     uint64_t n;
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(number(m, length_bytes, &n));
     if (n > (size_t)(m->end - m->at)) return damaged(m, "a text reaches beyond its end");
     VLP_TRY(push_new(m, VLP_PICKLE_TEXT, &value));
@@ -166,7 +168,7 @@ static vlp_status push_text(machine *m, int length_bytes) {
 
 static vlp_status push_float(machine *m) {
     uint64_t bits = 0;
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(need(m, 8));
     for (int i = 0; i < 8; i++) bits = bits << 8 | *m->at++; /* big endian */
     VLP_TRY(push_new(m, VLP_PICKLE_FLOAT, &value));
@@ -189,7 +191,7 @@ static vlp_status push_long(machine *m, int length_bytes) {
 
 static vlp_status push_sequence(machine *m, vlp_pickle_kind kind, vlp_pickle_value *const *items,
                                 size_t n) {
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(new_value(m, kind, &value));
     VLP_TRY(append(value, items, n));
     return push(m, value);
@@ -241,7 +243,7 @@ static vlp_status push_global(machine *m, const char *module, size_t n, const ch
                         m->where, full, part);
     size_t at = strlen(full);
     snprintf(full + at, sizeof full - at, ".%s", part);
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(push_new(m, VLP_PICKLE_GLOBAL, &value));
     return keep_name(m, full, value);
 }
@@ -321,7 +323,7 @@ static vlp_status add_marked(machine *m, bool pairs) {
 }
 
 static vlp_status put(machine *m, uint64_t slot) {
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     VLP_TRY(peek(m, &value));
     if (slot >= (uint64_t)(m->end - m->data)) return damaged(m, "a memo beyond its length");
     VLP_TRY(grow((void **)&m->memo, &m->memo_room, (size_t)slot + 1, sizeof *m->memo));
@@ -354,7 +356,7 @@ static vlp_status skip(machine *m, size_t bytes) {
 }
 
 static vlp_status drop(machine *m) {
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     return pop(m, &value);
 }
 
@@ -364,7 +366,7 @@ static vlp_status stop(machine *m) {
 }
 
 static vlp_status push_plain(machine *m, vlp_pickle_kind kind) {
-    vlp_pickle_value *value;
+    vlp_pickle_value *value = NULL;
     return push_new(m, kind, &value);
 }
 

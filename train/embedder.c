@@ -88,6 +88,12 @@ static vlp_status setup(vlp_embedder *e) {
     return rehearse(e);
 }
 
+vlp_status vlp_embedder_speed_up(vlp_embedder *e, vlp_dtype precision) {
+    vlp_tape_set_precision(e->tape, precision);
+    VLP_TRY(vlp_params_keep_packed(e->model->params));
+    return rehearse(e);
+}
+
 vlp_status vlp_embedder_wrap(vlp_embedder **out, const vlp_model *model,
                              const vlp_tokenizer *tokenizer, const vlp_transform *transform,
                              int64_t batch) {

@@ -18,6 +18,9 @@ typedef struct vlp_embedder vlp_embedder;
 /* Opens a model folder: config.json, model.safetensors, tokenizer, preprocessor_config.json.
  * `batch` images or texts are encoded at a time. */
 vlp_status vlp_embedder_open(vlp_embedder **out, const char *folder, int64_t batch);
+/* From now on encodes with this precision (VLP_REAL at first) and keeps the weights packed for it,
+ * which costs their size once more: for many pictures, or few at a time. */
+vlp_status vlp_embedder_speed_up(vlp_embedder *e, vlp_dtype precision);
 /* Around a model in training; everything is borrowed. */
 vlp_status vlp_embedder_wrap(vlp_embedder **out, const vlp_model *model,
                              const vlp_tokenizer *tokenizer, const vlp_transform *transform,

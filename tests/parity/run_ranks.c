@@ -159,10 +159,10 @@ static vlp_status read_inputs(rank_run *r, int first, int count) {
 
 static void expect_params(parity_report *report, const rank_run *r, const char *prefix,
                           const vlp_real *block) {
-    char name[160];
+    char name[512];
     for (int i = 0; i < r->params->count; i++) {
         const vlp_param *p = r->params->items[i];
-        snprintf(name, sizeof name, "grad/%s%.96s", prefix, p->name);
+        snprintf(name, sizeof name, "grad/%.64s%.256s", prefix, p->name);
         parity_expect(report, name, p->tensor.ndim, p->tensor.shape, block + p->offset);
     }
 }
