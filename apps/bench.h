@@ -9,6 +9,7 @@
 #include "train/recipe.h"
 
 int bench_gemm(const cli_args *args);
+int bench_attention(const cli_args *args);
 int bench_train(const cli_args *args);
 int bench_encode(const cli_args *args);
 int bench_load(const cli_args *args);

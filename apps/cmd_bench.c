@@ -8,14 +8,17 @@
 
 static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "train, encode, gemm: nano, tiny, small or base"},
-    {"--batch", 'b', "N", "train, encode, gemm, load: pairs or images at a time"},
+    {"--batch", 'b', "N", "train, encode, gemm, load, attention: pairs or images at a time"},
     {"--steps", 0, "N", "train: steps that count, after two that warm up (5)"},
-    {"--precision", 0, "P", "train: auto, fp32 or bf16; encode: fp32 (default) or bf16"},
+    {"--precision", 0, "P",
+     "train: auto, fp32 or bf16; encode: fp32 (default) or bf16;
+     "
+     "attention: fp32 or bf16 (both)"},
     {"--recompute", 0, NULL, "train: less memory, blocks are computed a second time"},
     {"--set", 0, "KEY=VALUE", "train, encode: changes one key of the recipe; repeatable"},
     {"--vocab", 0, "N", "train: tokens of the vocabulary (8000)"},
     {"--profile", 0, NULL, "train: where the time goes, by op"},
-    {"--seconds", 0, "S", "encode, load: how long to measure (3)"},
+    {"--seconds", 0, "S", "encode, load: how long to measure (3); attention: each shape (0.3)"},
     {"--image-size", 0, "N", "load: pixels a side that images become (224)"},
     {"--split", 0, "NAME", "load: the split that is read (all)"},
     {"--rows", 0, "N", "search: vectors in the catalogue (100000)"},
@@ -51,8 +54,8 @@ static const struct {
     const char *name;
     int (*run)(const cli_args *args);
 } rows[] = {
-    {"gemm", bench_gemm}, {"train", bench_train},   {"encode", bench_encode},
-    {"load", bench_load}, {"search", bench_search},
+    {"gemm", bench_gemm},     {"attention", bench_attention}, {"train", bench_train},
+    {"encode", bench_encode}, {"load", bench_load},           {"search", bench_search},
 };
 
 static int run(const cli_args *args) {
@@ -67,21 +70,23 @@ static int run(const cli_args *args) {
         return status == VLP_OK ? rows[i].run(args) : cli_fail(status);
     }
     char hint[128];
-    return cli_usage("bench measures gemm, train, encode, load or search, not \"%s\"%s", what,
-                     vlp_suggest_text(what, known, VLP_COUNT(rows), hint, sizeof hint));
+    return cli_usage("bench measures gemm, attention, train, encode, load or search, not \"%s\"%s",
+                     what, vlp_suggest_text(what, known, VLP_COUNT(rows), hint, sizeof hint));
 }
 
 const cli_command cmd_bench = {
     .name = "bench",
     .summary = "measures this machine, beside what it can reach",
-    .usage = "gemm | train RECIPE | encode MODEL|RECIPE | load DB | search [options]",
+    .usage = "gemm | attention | train RECIPE | encode MODEL|RECIPE | load DB | search [options]",
     .details =
         "gemm: matrix products of a recipe's layers in fp32 and bf16, by each backend, beside the\n"
         "multiply-adds of the registers.\n"
+        "attention: the op at the shapes of towers and fusion, beside the same.\n"
         "train: whole steps on synthetic pairs; utilisation is its share of the best product.\n"
         "encode: images and texts a second. load: decoding and augmenting an index's images.\n"
         "search: the best of N vectors by dot product.",
     .examples = "  vlp bench gemm\n"
+                "  vlp bench attention --precision bf16 --json\n"
                 "  vlp bench train vlp --size nano --batch 64 --json\n"
                 "  vlp bench train vlp --size nano --batch 64 --profile\n"
                 "  vlp bench encode run/ --seconds 10\n"

@@ -23,6 +23,14 @@ run 0 bench gemm --size nano --batch 2 --json
 matches '"layer":"image qkv","pass":"to weight",.*"backend":"own","gflops":.*"fma_gflops":'
 matches '"precision":"bf16","backend":"openblas"'
 
+run 0 bench attention --batch 2 --seconds 0.001 --json
+matches '"shape":"image 224 px","precision":"bf16",.*"forward_gflops":.*"fma_gflops":'
+lines 20
+run 0 bench attention --batch 1 --seconds 0.001 --precision fp32
+lines 13
+run 2 bench attention --precision fp16
+complains 'fp32 or bf16'
+
 run 2 bench trian
 complains 'did you mean "train"'
 run 2 bench train vlp --sixe nano
