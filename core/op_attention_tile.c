@@ -88,7 +88,7 @@ typedef struct {
 } bump;
 
 static vlp_real *take(bump *b, int64_t n) {
-    vlp_real *at = b->base && n > 0 ? b->base + b->used : NULL;
+    vlp_real *at = b->base ? b->base + b->used : NULL;
     b->used += padded(n);
     return at;
 }
@@ -97,10 +97,11 @@ static void lay_out_keys(const vlp_attention_attr *attr, bool backward, bump *b,
                          vlp_attention_scratch *w) {
     int64_t keys = padded(attr->keys), rows = keys * w->row_ld;
     int64_t stack = keys / w->kernels->pair * w->wide;
+    bool same = w->kernels->pair == 1;
     w->k_rows = take(b, rows);
-    w->v_rows = take(b, backward || w->kernels->pair == 1 ? rows : 0);
-    w->k_stack = w->kernels->pair == 1 ? w->k_rows : take(b, backward ? stack : 0);
-    w->v_stack = w->kernels->pair == 1 ? w->v_rows : take(b, backward ? 0 : stack);
+    if (same || backward) w->v_rows = take(b, rows);
+    w->k_stack = same ? w->k_rows : backward ? take(b, stack) : NULL;
+    w->v_stack = same ? w->v_rows : backward ? NULL : take(b, stack);
     if (!backward) return;
     w->dk = take(b, keys * w->wide);
     w->dv = take(b, keys * w->wide);
