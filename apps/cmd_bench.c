@@ -10,15 +10,12 @@ static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "train, encode, gemm: nano, tiny, small or base"},
     {"--batch", 'b', "N", "train, encode, gemm, load, attention: pairs or images at a time"},
     {"--steps", 0, "N", "train: steps that count, after two that warm up (5)"},
-    {"--precision", 0, "P",
-     "train: auto, fp32 or bf16; encode: fp32 (default) or bf16;
-     "
-     "attention: fp32 or bf16 (both)"},
+    {"--precision", 0, "P", "train, encode, attention: fp32 or bf16; train also takes auto"},
     {"--recompute", 0, NULL, "train: less memory, blocks are computed a second time"},
     {"--set", 0, "KEY=VALUE", "train, encode: changes one key of the recipe; repeatable"},
     {"--vocab", 0, "N", "train: tokens of the vocabulary (8000)"},
     {"--profile", 0, NULL, "train: where the time goes, by op"},
-    {"--seconds", 0, "S", "encode, load: how long to measure (3); attention: each shape (0.3)"},
+    {"--seconds", 0, "S", "encode, load, attention: how long to measure (3; 0.3 a shape)"},
     {"--image-size", 0, "N", "load: pixels a side that images become (224)"},
     {"--split", 0, "NAME", "load: the split that is read (all)"},
     {"--rows", 0, "N", "search: vectors in the catalogue (100000)"},
