@@ -147,9 +147,10 @@ static void wait_seconds(double seconds) {
     nanosleep(&t, NULL);
 }
 
-static const char everything[] = "steps=30 checkpoint_steps=4 accumulate=2 ema=0.9 dropout=0.1 "
-                                 "drop_path=0.1 augment.jitter=0.2 augment.flip=0.5 "
-                                 "vision_depth=2";
+static const char everything[] =
+    "steps=30 checkpoint_steps=4 accumulate=2 ema=0.9 dropout=0.1 "
+    "drop_path=0.1 augment.jitter=0.2 augment.flip=0.5 augment.randaugment=7 "
+    "vision_depth=2";
 
 /* Kills the run several times, at random moments. Returns how often it died. */
 static int run_with_kills(job j) {

@@ -51,7 +51,7 @@ static void compare_pipelines(const char *name) {
         parse_pipeline(&t, i);
         vlp_decode_options how = vlp_transform_decode_options(&t, false);
         decode_case(&source, "files", name, &how);
-        assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &actual, &scratch.resize), VLP_OK);
+        assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &actual, &scratch), VLP_OK);
         assert_same_pixels(&actual, &expected, name, pipelines[i].name);
         compared++;
     }
@@ -120,7 +120,7 @@ static void test_vision_transform__json_round_trip(void **state) {
     t.jpeg_scaling = true;
     t.max_pixels = 1234567;
     t.std[1] = 0.75;
-    t.augment = (vlp_augment){0.25, 0.5, 0.5, 2, 0.5, 0.125, 0.25, 0.375};
+    t.augment = (vlp_augment){0.25, 0.5, 0.5, 2, 0.5, 0.125, 0.25, 0.375, 7};
     vlp_json *json = vlp_transform_to_json(&t);
     assert_int_equal(vlp_transform_from_json(&back, json, "test"), VLP_OK);
     vlp_json_free(json);
@@ -167,6 +167,7 @@ static void test_vision_transform__bad_configurations_name_the_key(void **state)
         {"{\"size\": 224, \"augment\": {\"scale\": [0, 1]}}", "augment.scale"},
         {"{\"size\": 224, \"augment\": {\"ratio\": [2, 1]}}", "augment.ratio"},
         {"{\"size\": 224, \"augment\": {\"flip\": 2}}", "augment.flip"},
+        {"{\"size\": 224, \"augment\": {\"randaugment\": 11}}", "augment.randaugment"},
     };
     for (size_t i = 0; i < VLP_COUNT(cases); i++) {
         vlp_transform t;
@@ -227,7 +228,7 @@ static void test_vision_transform__random_crops_cover_what_they_should(void **st
     double area = 0, smallest = 1, largest = 0, flips = 0, worst_ratio = 1;
     for (uint64_t id = 0; id < TRIES; id++) {
         vlp_rng rng = vlp_rng_at(2, VLP_RNG_AUGMENT, 0, id);
-        assert_int_equal(vlp_transform_pixels(&t, &source, &rng, &actual, &scratch.resize), VLP_OK);
+        assert_int_equal(vlp_transform_pixels(&t, &source, &rng, &actual, &scratch), VLP_OK);
         const uint8_t *first = actual.pixels, *last = actual.pixels + 3 * 63;
         double w = abs(last[0] - first[0]) * 8.0 / 7, h = (last[1] - first[1]) * 8.0 / 7;
         flips += first[0] > last[0];
@@ -314,14 +315,14 @@ static void test_vision_transform__jpeg_scaling_stays_near(void **state) {
     (void)state;
     vlp_transform t = vlp_transform_defaults(28);
     decode_case(&source, "files", "huge.jpg", NULL);
-    assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &expected, &scratch.resize), VLP_OK);
+    assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &expected, &scratch), VLP_OK);
     int full = source.width;
     t.jpeg_scaling = true;
     vlp_decode_options how = vlp_transform_decode_options(&t, false);
     decode_case(&source, "files", "huge.jpg", &how);
     assert_true(source.width * 4 <= full + 3);
     assert_true(source.height >= 56);
-    assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &actual, &scratch.resize), VLP_OK);
+    assert_int_equal(vlp_transform_pixels(&t, &source, NULL, &actual, &scratch), VLP_OK);
     double sum = 0;
     for (size_t i = 0; i < 3 * 28 * 28; i++) sum += abs(actual.pixels[i] - expected.pixels[i]);
     if (sum / (3 * 28 * 28) > 1.5) fail_msg("mean difference %g", sum / (3 * 28 * 28));

@@ -192,5 +192,6 @@ vlp_transform vlp_recipe_transform(const vlp_recipe *r) {
     t.augment.scale_min = r->crop_least;
     t.augment.flip = r->flip;
     t.augment.brightness = t.augment.contrast = t.augment.saturation = r->jitter;
+    t.augment.randaugment = r->randaugment;
     return t;
 }

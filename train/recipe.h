@@ -41,7 +41,7 @@ typedef struct {
     char
         mixture[VLP_OPTION_TEXT_BYTES]; /* "source=weight,source=weight"; empty = every row alike */
     bool by_source;                     /* batches of one source: harder negatives */
-    double crop_least, flip, jitter;
+    double crop_least, flip, jitter, randaugment;
     bool exif_rotate;
     int64_t loader_threads, cache_mb;
 

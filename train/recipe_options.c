@@ -83,6 +83,8 @@ static const vlp_option rows[] = {
     REAL("augment.crop", crop_least, 0.01, 1, "0.5", "least area of random crops"),
     REAL("augment.flip", flip, 0, 1, "0", "probability of mirroring; captions may say left"),
     REAL("augment.jitter", jitter, 0, 1, "0", "brightness, contrast, saturation"),
+    REAL("augment.randaugment", randaugment, 0, 10, "0",
+         "magnitude of two operations; ALBEF: 7, BLIP: 5"),
     BOOL("exif_rotate", exif_rotate, "true", "turn pictures upright"),
     INT("loader.threads", loader_threads, 0, 1024, "0", "0 = as many as processors"),
     INT("loader.cache_mb", cache_mb, 0, 1000000, "512", "memory for decoded pictures"),

@@ -1,6 +1,7 @@
 #include "vision/transform.h"
 
 #include "vision/jitter.h"
+#include "vision/randaugment.h"
 
 #include <limits.h>
 #include <math.h>
@@ -38,6 +39,7 @@ vlp_decode_options vlp_transform_decode_options(const vlp_transform *transform, 
 
 void vlp_transform_scratch_free(vlp_transform_scratch *scratch) {
     vlp_image_free(&scratch->resized);
+    vlp_image_free(&scratch->augmented);
     vlp_resize_scratch_free(&scratch->resize);
 }
 
@@ -110,21 +112,22 @@ static vlp_window random_crop(const vlp_augment *a, int width, int height, vlp_r
 }
 
 static vlp_status training_pixels(const vlp_transform *t, const vlp_image *source, vlp_rng *rng,
-                                  vlp_image *out, vlp_resize_scratch *scratch) {
+                                  vlp_image *out, vlp_transform_scratch *scratch) {
     vlp_window crop = random_crop(&t->augment, source->width, source->height, rng);
     vlp_image_view view = vlp_image_view_crop(source, crop.left, crop.top, crop.width, crop.height);
     vlp_resize_options resize = {t->image_size, t->image_size, t->filter, NULL, NULL};
-    VLP_TRY(vlp_resize(out, &view, &resize, scratch));
+    VLP_TRY(vlp_resize(out, &view, &resize, &scratch->resize));
     if (vlp_rng_double(rng) < t->augment.flip) vlp_image_mirror(out);
     vlp_jitter(out, &t->augment, rng);
-    return VLP_OK;
+    if (t->augment.randaugment <= 0) return VLP_OK;
+    return vlp_randaugment(out, t->augment.randaugment, rng, &scratch->augmented);
 }
 
 vlp_status vlp_transform_pixels(const vlp_transform *transform, const vlp_image *source,
-                                vlp_rng *rng, vlp_image *out, vlp_resize_scratch *scratch) {
+                                vlp_rng *rng, vlp_image *out, vlp_transform_scratch *scratch) {
     VLP_ASSERT(source->width > 0 && source->height > 0, "transform of an empty image");
     return rng ? training_pixels(transform, source, rng, out, scratch)
-               : evaluation_pixels(transform, source, out, scratch);
+               : evaluation_pixels(transform, source, out, &scratch->resize);
 }
 
 /* 256 levels only: the arithmetic is done once a level and channel. */
@@ -146,7 +149,7 @@ void vlp_transform_normalise(const vlp_transform *transform, const vlp_image *im
 
 vlp_status vlp_transform_apply(const vlp_transform *transform, const vlp_image *source,
                                vlp_rng *rng, vlp_transform_scratch *scratch, float *out) {
-    VLP_TRY(vlp_transform_pixels(transform, source, rng, &scratch->resized, &scratch->resize));
+    VLP_TRY(vlp_transform_pixels(transform, source, rng, &scratch->resized, scratch));
     vlp_transform_normalise(transform, &scratch->resized, out);
     return VLP_OK;
 }

@@ -34,6 +34,8 @@ typedef struct {
     double ratio_min, ratio_max; /* its width / height */
     double flip;                 /* probability of mirroring; 0: captions may say "left" */
     double brightness, contrast, saturation;
+    double
+        randaugment; /* magnitude of 10 of two random operations (vision/randaugment.h); 0 = off */
 } vlp_augment;
 
 typedef struct {
@@ -62,6 +64,7 @@ vlp_decode_options vlp_transform_decode_options(const vlp_transform *transform, 
 typedef struct {
     vlp_image resized;
     vlp_resize_scratch resize;
+    vlp_image augmented;
 } vlp_transform_scratch;
 void vlp_transform_scratch_free(vlp_transform_scratch *scratch);
 
@@ -72,7 +75,7 @@ vlp_status vlp_transform_apply(const vlp_transform *transform, const vlp_image *
 
 /* The stages, for tests and previews: the 8-bit image before normalisation, and normalisation. */
 vlp_status vlp_transform_pixels(const vlp_transform *transform, const vlp_image *source,
-                                vlp_rng *rng, vlp_image *out, vlp_resize_scratch *scratch);
+                                vlp_rng *rng, vlp_image *out, vlp_transform_scratch *scratch);
 void vlp_transform_normalise(const vlp_transform *transform, const vlp_image *image, float *out);
 
 /* preprocessor_config.json: do_resize, size (a number, {shortest_edge} or {height, width}),
@@ -80,8 +83,8 @@ void vlp_transform_normalise(const vlp_transform *transform, const vlp_image *im
  * image_mean, image_std. A number as size means the shorter side for CLIP's processors and a square
  * for the others. vlp's own keys: exif_rotate, background ("#rrggbb" or null), crop_offset
  * ("floor", "round"), jpeg_scaling, max_pixels, augment {scale, ratio, flip, brightness, contrast,
- * saturation}; a file without them is a published checkpoint's, and gets what its reference does:
- * no rotation, alpha dropped. `where` names the file in errors. */
+ * saturation, randaugment}; a file without them is a published checkpoint's, and gets what its
+ * reference does: no rotation, alpha dropped. `where` names the file in errors. */
 vlp_status vlp_transform_from_json(vlp_transform *out, const vlp_json *config, const char *where);
 
 /* A new object with all the keys above; NULL when out of memory. */

@@ -196,7 +196,8 @@ static vlp_status read_augment(const reader *r, vlp_augment *out) {
     VLP_TRY(read_double(r, "augment.flip", 0, 1, &out->flip));
     VLP_TRY(read_double(r, "augment.brightness", 0, 10, &out->brightness));
     VLP_TRY(read_double(r, "augment.contrast", 0, 10, &out->contrast));
-    return read_double(r, "augment.saturation", 0, 10, &out->saturation);
+    VLP_TRY(read_double(r, "augment.saturation", 0, 10, &out->saturation));
+    return read_double(r, "augment.randaugment", 0, 10, &out->randaugment);
 }
 
 vlp_status vlp_transform_from_json(vlp_transform *out, const vlp_json *config, const char *where) {
@@ -236,6 +237,7 @@ static vlp_json *augment_to_json(const vlp_augment *a) {
     vlp_json_set_double(object, "brightness", a->brightness);
     vlp_json_set_double(object, "contrast", a->contrast);
     vlp_json_set_double(object, "saturation", a->saturation);
+    vlp_json_set_double(object, "randaugment", a->randaugment);
     return object;
 }
 

@@ -8,6 +8,7 @@
  *   an object    max|x - e| <= abs + rel max|e|, one object each for "forward", "grad" (names that
  *                begin with grad) and "scalar" (no dimensions)
  *
+ * Names that end with pixel_values are compared within 1e-5, which follows from equal pixels.
  * Integers and booleans must be equal; so must everything where the tolerance is "exact". Where the
  * case has "compare_rows", tensors whose first two axes are those of attention_mask are compared in
  * the rows that it marks with 1. */
@@ -40,6 +41,10 @@ void parity_expect_tensor(parity_report *report, const char *name, const vlp_ten
 /* As parity_expect, comparing the rows where the named input [first two axes] is 1; NULL = all. */
 void parity_expect_rows(parity_report *report, const char *name, int ndim, const int64_t *shape,
                         const vlp_real *values, const char *mask);
+
+/* A tensor that the case holds and vlp does not compute on purpose: a line that says why, without a
+ * verdict. */
+void parity_pass_over(parity_report *report, const char *name, const char *why);
 
 /* A result that is no tensor: decoded texts, ids of a tokenizer. `format` says what was found. */
 void parity_check(parity_report *report, const char *name, bool pass, const char *format, ...)

@@ -16,5 +16,6 @@ parity_runner parity_run_simclr;
 parity_runner parity_run_zeroshot;
 parity_runner parity_run_blip;
 parity_runner parity_run_tokenizer;
+parity_runner parity_run_image;
 
 #endif
