@@ -252,8 +252,9 @@ const cli_command cmd_tokenizer = {
         "train reads the captions of an index's training split, or text files a line each.\n"
         "encode reads texts a line each; decode reads ids, or what encode --json printed.\n"
         "MODEL is a model folder or a tokenizer file: vocab.txt (WordPiece), vocab.json beside\n"
-        "merges.txt (byte-level BPE, CLIP), tokenizer.json of these kinds, or OpenAI's\n"
-        "bpe_simple_vocab_16e6.txt.gz. Without FILE both read standard input.",
+        "merges.txt (byte-level BPE, CLIP), spiece.model (SentencePiece), tokenizer.json of\n"
+        "these kinds, or OpenAI's bpe_simple_vocab_16e6.txt.gz. Without FILE both read standard\n"
+        "input.",
     .examples =
         "  vlp tokenizer train pairs.db --vocab 8000 --out tokenizer/\n"
         "  vlp tokenizer train corpus.txt --cased --vocab 30000 --out tokenizer/\n"

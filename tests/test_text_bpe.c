@@ -451,9 +451,10 @@ static void test_text_bpe__what_a_tokenizer_json_may_not_be(void **state) {
         const char *json, *says;
     } rows[] = {
         {"{}", "tokenizer.json: no \"model\""},
-        {"{\"model\": {\"type\": \"Unigram\"}}", "tokenizer.json: model: Unigram is not"},
+        {"{\"model\": {\"type\": \"WordLevel\"}}", "tokenizer.json: model: WordLevel is not"},
         {"{" MODEL "}}", "pre_tokenizer: none is not"},
-        {"{" CUT ", " MODEL ", \"byte_fallback\": true}}", "model.byte_fallback: true"},
+        {"{" CUT ", " MODEL ", \"byte_fallback\": true}}", "normalizer: none is not"},
+        {"{" CUT ", " MODEL ", \"ignore_merges\": true}}", "model.ignore_merges: true"},
         {"{" CUT ", " MODEL ", \"dropout\": 0.1}}", "model.dropout"},
         {"{" CUT ", " MODEL ", \"continuing_subword_prefix\": \"##\"}}", "subword_prefix: \"##\""},
         {"{\"normalizer\": {\"type\": \"NFKC\"}, " CUT ", " MODEL "}}", "normalizer: NFKC"},

@@ -39,6 +39,7 @@ static inline void text_folder_remove(const text_folder *folder) {
                                         "config.json",
                                         "merges.txt",
                                         "tokenizer.json",
+                                        "spiece.model",
                                         "bpe_simple_vocab_16e6.txt",
                                         "bpe_simple_vocab_16e6.txt.gz"};
     char path[512];

@@ -56,15 +56,27 @@ static vlp_status by_id(const vlp_json *tokens, const char **names, int64_t coun
     return VLP_OK;
 }
 
-vlp_status vlp_token_vocabulary(vlp_vocab *vocab, const vlp_json *tokens) {
-    int64_t count = 0;
+vlp_status vlp_token_names(const vlp_json *tokens, const char ***names, int64_t *count) {
+    *names = NULL;
+    *count = 0;
     if (!vlp_json_is_object(tokens))
         return VLP_FAIL(VLP_ERR_FORMAT, "an object of tokens and ids expected");
-    for (void *it = vlp_json_first(tokens); it; it = vlp_json_next(tokens, it)) count++;
-    if (count == 0) return VLP_FAIL(VLP_ERR_FORMAT, "no tokens");
-    const char **names = vlp_alloc_zero((size_t)count, sizeof *names);
-    if (!names) return VLP_ERR_MEMORY;
-    vlp_status status = by_id(tokens, names, count);
+    for (void *it = vlp_json_first(tokens); it; it = vlp_json_next(tokens, it)) ++*count;
+    if (*count == 0) return VLP_FAIL(VLP_ERR_FORMAT, "no tokens");
+    *names = vlp_alloc_zero((size_t)*count, sizeof **names);
+    if (!*names) return VLP_ERR_MEMORY;
+    vlp_status status = by_id(tokens, *names, *count);
+    if (status == VLP_OK) return VLP_OK;
+    vlp_free(*names);
+    *names = NULL;
+    return status;
+}
+
+vlp_status vlp_token_vocabulary(vlp_vocab *vocab, const vlp_json *tokens) {
+    const char **names;
+    int64_t count;
+    VLP_TRY(vlp_token_names(tokens, &names, &count));
+    vlp_status status = VLP_OK;
     for (int64_t id = 0; status == VLP_OK && id < count; id++) {
         status = vlp_vocab_add(vocab, names[id], strlen(names[id]));
         if (status != VLP_OK) vlp_fail_in(status, "id %lld", (long long)id);

@@ -15,6 +15,8 @@ vlp_status vlp_token_config_bool(const vlp_json *config, const char *where, cons
  * is written as a string or as {"content": string, ...}. They are borrowed from config. */
 vlp_status vlp_token_config_names(const vlp_json *config, const char *where,
                                   const char *names[VLP_SPECIAL_COUNT]);
+/* The tokens of {"token": id} by id, borrowed from it; the list is the caller's to free. */
+vlp_status vlp_token_names(const vlp_json *tokens, const char ***names, int64_t *count);
 /* Adds the tokens of {"token": id}, whose ids are 0 to n - 1. */
 vlp_status vlp_token_vocabulary(vlp_vocab *vocab, const vlp_json *tokens);
 /* lstrip, rstrip of a token that is written as an object. */

@@ -19,6 +19,8 @@ static const reader readers[] = {
     {"vocab.json", "merges.txt", vlp_bpe_open},
     {"encoder.json", "vocab.bpe", vlp_bpe_open},
     {"tokenizer.json", NULL, vlp_tokenizer_json_open},
+    {"spiece.model", NULL, vlp_sentencepiece_open},
+    {"tokenizer.model", NULL, vlp_sentencepiece_open},
     {"bpe_simple_vocab_16e6.txt.gz", NULL, vlp_openai_bpe_open},
     {"bpe_simple_vocab_16e6.txt", NULL, vlp_openai_bpe_open},
 };
@@ -28,9 +30,10 @@ static const struct {
     const char *suffix;
     vlp_status (*open)(vlp_tokenizer **out, const char *folder, const char *file);
 } suffixes[] = {
-    {"16e6.txt", vlp_openai_bpe_open}, {".gz", vlp_openai_bpe_open},
-    {".txt", vlp_wordpiece_open},      {"vocab.json", vlp_bpe_open},
-    {"encoder.json", vlp_bpe_open},    {".json", vlp_tokenizer_json_open},
+    {"16e6.txt", vlp_openai_bpe_open},  {".gz", vlp_openai_bpe_open},
+    {".txt", vlp_wordpiece_open},       {"vocab.json", vlp_bpe_open},
+    {"encoder.json", vlp_bpe_open},     {".json", vlp_tokenizer_json_open},
+    {".model", vlp_sentencepiece_open},
 };
 
 const char *const vlp_special_keys[VLP_SPECIAL_COUNT] = {

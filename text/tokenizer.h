@@ -30,7 +30,8 @@ typedef struct {
  *     vocab.txt                                  WordPiece (BERT)
  *     vocab.json, merges.txt                     byte-level BPE (GPT-2, RoBERTa) or CLIP's BPE
  *     encoder.json, vocab.bpe                    the same under OpenAI's names
- *     tokenizer.json                             WordPiece, byte-level BPE or CLIP's BPE
+ *     tokenizer.json                             all of these and SentencePiece
+ *     spiece.model or tokenizer.model            SentencePiece, unigram or BPE (T5, LLaMA)
  *     bpe_simple_vocab_16e6.txt or .txt.gz       CLIP's BPE as OpenAI published it
  * tokenizer_config.json and added_tokens.json beside them are read. Errors name the file and the
  * line or key. */

@@ -1,5 +1,7 @@
 /* tokenizer.json, what Hugging Face's tokenizers library writes, where it describes a kind that is
- * read here: BERT's WordPiece, byte-level BPE, CLIP's BPE. Everything else is refused by name. */
+ * read here: BERT's WordPiece, byte-level BPE, CLIP's BPE, SentencePiece. Everything else is
+ * refused by name. */
+#include "text/tokenizer_json.h"
 #include "text/byte_bpe.h"
 #include "text/token_config.h"
 #include "text/wordpiece.h"
@@ -14,10 +16,10 @@ static const char *type_of(const vlp_json *part) {
     return vlp_json_string(part, "type", "");
 }
 
-static vlp_status refuse(const char *part, const char *what) {
+vlp_status vlp_json_refuse(const char *part, const char *what) {
     return VLP_FAIL(VLP_ERR_UNSUPPORTED,
                     "%s: %s is not supported; vlp reads BERT's WordPiece, byte-level BPE (GPT-2, "
-                    "RoBERTa) and CLIP's BPE",
+                    "RoBERTa), CLIP's BPE and SentencePiece (T5, LLaMA)",
                     part, what[0] ? what : "none");
 }
 
@@ -55,7 +57,7 @@ static vlp_status add_token(vlp_tokenizer *t, const vlp_json *token) {
     return vlp_added_put(&t->added, &t->vocab, added);
 }
 
-static vlp_status add_tokens(vlp_tokenizer *t, const vlp_json *tokens) {
+vlp_status vlp_json_add_tokens(vlp_tokenizer *t, const vlp_json *tokens) {
     for (size_t i = 0; i < vlp_json_len(tokens); i++) {
         vlp_status status = add_token(t, vlp_json_at(tokens, i));
         if (status != VLP_OK) return vlp_fail_in(status, "added_tokens[%zu]", i);
@@ -156,14 +158,14 @@ static vlp_status read_processor(vlp_tokenizer *t, const vlp_json *processor) {
     }
     for (size_t i = 0; i < VLP_COUNT(processors); i++)
         if (strcmp(type, processors[i].type) == 0) return processors[i].read(t, processor);
-    return refuse("post_processor", type);
+    return vlp_json_refuse("post_processor", type);
 }
 
 /* ---- WordPiece ---- */
 
 static vlp_status bert_normalizer(vlp_wordpiece *w, const vlp_json *normalizer) {
     if (strcmp(type_of(normalizer), "BertNormalizer") != 0)
-        return refuse("normalizer", type_of(normalizer));
+        return vlp_json_refuse("normalizer", type_of(normalizer));
     if (!vlp_json_bool(normalizer, "clean_text", true))
         return VLP_FAIL(VLP_ERR_UNSUPPORTED, "normalizer.clean_text: false is not supported");
     vlp_normalize_options *n = &w->normalize;
@@ -180,7 +182,7 @@ static vlp_status read_wordpiece(vlp_tokenizer **out, const vlp_json *json,
     vlp_wordpiece *w;
     VLP_TRY(vlp_wordpiece_new(&w, true));
     *out = &w->base;
-    if (strcmp(cut, "BertPreTokenizer") != 0) return refuse("pre_tokenizer", cut);
+    if (strcmp(cut, "BertPreTokenizer") != 0) return vlp_json_refuse("pre_tokenizer", cut);
     VLP_TRY(bert_normalizer(w, vlp_json_key(json, "normalizer")));
     VLP_TRY(want_text(model, "continuing_subword_prefix", "##"));
     int64_t chars = vlp_json_int(model, "max_input_chars_per_word", 100);
@@ -189,7 +191,7 @@ static vlp_status read_wordpiece(vlp_tokenizer **out, const vlp_json *json,
                         VLP_WORD_MAX_CHARS);
     w->max_word_chars = (size_t)chars;
     VLP_TRY(vlp_token_vocabulary(&w->base.vocab, vlp_json_key(model, "vocab")));
-    VLP_TRY(add_tokens(&w->base, vlp_json_key(json, "added_tokens")));
+    VLP_TRY(vlp_json_add_tokens(&w->base, vlp_json_key(json, "added_tokens")));
     names[1] = vlp_json_string(model, "unk_token", names[1]);
     return vlp_wordpiece_finish(w, names);
 }
@@ -218,15 +220,17 @@ static vlp_status read_merges(vlp_byte_bpe *b, const vlp_json *merges) {
 static vlp_status check_normalizer(const vlp_json *normalizer, bool clip) {
     static const char *const types[] = {"NFC", "Replace", "Lowercase"};
     const vlp_json *list = vlp_json_key(normalizer, "normalizers");
-    if (!clip) return is_null(normalizer) ? VLP_OK : refuse("normalizer", type_of(normalizer));
-    if (vlp_json_len(list) != VLP_COUNT(types)) return refuse("normalizer", type_of(normalizer));
+    if (!clip)
+        return is_null(normalizer) ? VLP_OK : vlp_json_refuse("normalizer", type_of(normalizer));
+    if (vlp_json_len(list) != VLP_COUNT(types))
+        return vlp_json_refuse("normalizer", type_of(normalizer));
     for (size_t i = 0; i < VLP_COUNT(types); i++)
         if (strcmp(type_of(vlp_json_at(list, i)), types[i]) != 0)
-            return refuse("normalizer", type_of(vlp_json_at(list, i)));
+            return vlp_json_refuse("normalizer", type_of(vlp_json_at(list, i)));
     const vlp_json *replace = vlp_json_at(list, 1);
     if (strcmp(vlp_json_string(replace, "pattern.Regex", ""), "\\s+") != 0 ||
         strcmp(vlp_json_string(replace, "content", ""), " ") != 0)
-        return refuse("normalizer", "Replace of anything but \\s+ by a space");
+        return vlp_json_refuse("normalizer", "Replace of anything but \\s+ by a space");
     return VLP_OK;
 }
 
@@ -237,12 +241,13 @@ static vlp_status read_cut(vlp_byte_bpe *b, const vlp_json *cut, bool clip) {
         const char *regex = vlp_json_string(vlp_json_at(list, 0), "pattern.Regex", "");
         size_t len = strlen(regex), tail = sizeof pattern - 1;
         if (vlp_json_len(list) != 2 || len < tail || strcmp(regex + len - tail, pattern) != 0)
-            return refuse("pre_tokenizer", "a pattern that is not CLIP's");
+            return vlp_json_refuse("pre_tokenizer", "a pattern that is not CLIP's");
         cut = vlp_json_at(list, 1);
     }
-    if (strcmp(type_of(cut), "ByteLevel") != 0) return refuse("pre_tokenizer", type_of(cut));
+    if (strcmp(type_of(cut), "ByteLevel") != 0)
+        return vlp_json_refuse("pre_tokenizer", type_of(cut));
     if (!clip && !vlp_json_bool(cut, "use_regex", true))
-        return refuse("pre_tokenizer", "ByteLevel without its pattern");
+        return vlp_json_refuse("pre_tokenizer", "ByteLevel without its pattern");
     if (vlp_json_bool(cut, "add_prefix_space", true)) b->base.prefix_space = VLP_PREFIX_SEGMENTS;
     return VLP_OK;
 }
@@ -252,9 +257,9 @@ static vlp_status read_bpe(vlp_tokenizer **out, const vlp_json *json,
     const vlp_json *model = vlp_json_key(json, "model");
     bool clip = strcmp(vlp_json_string(model, "end_of_word_suffix", ""), "</w>") == 0;
     vlp_byte_bpe *b;
+    if (vlp_json_bool(model, "byte_fallback", false)) return vlp_json_scored_bpe(out, json, names);
     VLP_TRY(vlp_byte_bpe_new(&b));
     *out = &b->base;
-    VLP_TRY(want_false(model, "byte_fallback"));
     VLP_TRY(want_false(model, "ignore_merges"));
     VLP_TRY(want_text(model, "continuing_subword_prefix", ""));
     VLP_TRY(want_text(model, "end_of_word_suffix", clip ? "</w>" : ""));
@@ -264,7 +269,7 @@ static vlp_status read_bpe(vlp_tokenizer **out, const vlp_json *json,
     VLP_TRY(read_cut(b, vlp_json_key(json, "pre_tokenizer"), clip));
     VLP_TRY(vlp_token_vocabulary(&b->base.vocab, vlp_json_key(model, "vocab")));
     VLP_TRY(read_merges(b, vlp_json_key(model, "merges")));
-    VLP_TRY(add_tokens(&b->base, vlp_json_key(json, "added_tokens")));
+    VLP_TRY(vlp_json_add_tokens(&b->base, vlp_json_key(json, "added_tokens")));
     VLP_TRY(vlp_byte_bpe_finish(b, names));
     if (clip != (b->base.kind == &vlp_clip_bpe_kind))
         return VLP_FAIL(VLP_ERR_UNSUPPORTED, "words that end with </w>, but no <|startoftext|>");
@@ -276,7 +281,7 @@ static const struct {
     const char *type;
     vlp_status (*read)(vlp_tokenizer **out, const vlp_json *json,
                        const char *names[VLP_SPECIAL_COUNT]);
-} models[] = {{"WordPiece", read_wordpiece}, {"BPE", read_bpe}};
+} models[] = {{"WordPiece", read_wordpiece}, {"BPE", read_bpe}, {"Unigram", vlp_json_unigram}};
 
 static vlp_status read_model(vlp_tokenizer **out, const vlp_json *json,
                              const char *names[VLP_SPECIAL_COUNT]) {
@@ -291,7 +296,7 @@ static vlp_status read_model(vlp_tokenizer **out, const vlp_json *json,
         VLP_TRY(models[i].read(out, json, names));
         return read_processor(*out, vlp_json_key(json, "post_processor"));
     }
-    return refuse("model", type);
+    return vlp_json_refuse("model", type);
 }
 
 vlp_status vlp_tokenizer_json_open(vlp_tokenizer **out, const char *folder, const char *file) {

@@ -89,6 +89,7 @@ extern const vlp_tokenizer_kind vlp_wordpiece_kind, vlp_byte_bpe_kind, vlp_clip_
 vlp_status vlp_wordpiece_open(vlp_tokenizer **out, const char *folder, const char *file);
 vlp_status vlp_bpe_open(vlp_tokenizer **out, const char *folder, const char *file);
 vlp_status vlp_openai_bpe_open(vlp_tokenizer **out, const char *folder, const char *file);
+vlp_status vlp_sentencepiece_open(vlp_tokenizer **out, const char *folder, const char *file);
 vlp_status vlp_tokenizer_json_open(vlp_tokenizer **out, const char *folder, const char *file);
 
 #endif

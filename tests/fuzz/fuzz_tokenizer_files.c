@@ -21,12 +21,14 @@ static const char *const names[] = {"tokenizer_config.json",
                                     "merges.txt",
                                     "tokenizer.json",
                                     "bpe_simple_vocab_16e6.txt",
-                                    "bpe_simple_vocab_16e6.txt.gz"};
+                                    "bpe_simple_vocab_16e6.txt.gz",
+                                    "spiece.model"};
 
 /* What the two parts of the input are written as. */
 static const char *const kinds[][2] = {
     {"vocab.json", "merges.txt"},
     {"tokenizer_config.json", "tokenizer.json"},
+    {"tokenizer_config.json", "spiece.model"},
     {"tokenizer_config.json", "bpe_simple_vocab_16e6.txt"},
     {"tokenizer_config.json", "bpe_simple_vocab_16e6.txt.gz"},
 };

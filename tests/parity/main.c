@@ -34,6 +34,8 @@ static const struct {
     {"CLIP BPE", "", parity_run_tokenizer},
     {"GPT-2 byte-level BPE", "", parity_run_tokenizer},
     {"RoBERTa byte-level BPE", "", parity_run_tokenizer},
+    {"SentencePiece", "", parity_run_tokenizer},
+    {"LLaMA SentencePiece BPE (real 32000 vocabulary)", "", parity_run_tokenizer},
     {"tokenizer.json (HF fast tokenizer format)", "", parity_run_tokenizer},
     {"ViT (timm names)", "", parity_run_vit},
     {"ViT (HF)", "", parity_run_vit},
