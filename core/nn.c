@@ -39,6 +39,14 @@ vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x) {
     return vlp_gather_rows(tape, x, rows, batch);
 }
 
+vlp_tensor *vlp_gather_samples(vlp_tape *tape, vlp_tensor *x, const int32_t *order, int64_t n) {
+    if (!x) return NULL;
+    int64_t length = x->shape[1], width = x->shape[2];
+    x = vlp_reshape(tape, x, 2, (int64_t[]){x->shape[0], length * width});
+    x = vlp_gather_rows(tape, x, order, n);
+    return vlp_reshape(tape, x, 3, (int64_t[]){n, length, width});
+}
+
 vlp_tensor *vlp_pooler_forward(vlp_tape *tape, const vlp_dense *pooler, vlp_tensor *x) {
     return vlp_dense_forward(tape, pooler, vlp_first_tokens(tape, x), VLP_ACT_TANH);
 }

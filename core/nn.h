@@ -25,6 +25,8 @@ vlp_tensor *vlp_dense_readout(vlp_tape *tape, const vlp_dense *dense, vlp_tensor
 
 /* The first token of each sample: x [B, L, D] -> [B, D] */
 vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
+/* Whole samples of x [B, L, D] in another order -> [n, L, D] */
+vlp_tensor *vlp_gather_samples(vlp_tape *tape, vlp_tensor *x, const int32_t *order, int64_t n);
 /* tanh(dense(first token)): the pooler of BERT and ViT.  x [B, L, D] -> [B, O] */
 vlp_tensor *vlp_pooler_forward(vlp_tape *tape, const vlp_dense *pooler, vlp_tensor *x);
 

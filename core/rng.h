@@ -24,6 +24,7 @@ typedef enum {
     VLP_RNG_SPLIT,    /* train/val/test by content hash */
     VLP_RNG_TEST,
     VLP_RNG_GENERATE, /* tokens of generated text: epoch = place, id = the source */
+    VLP_RNG_QUEUE,    /* the first content of momentum queues */
 } vlp_rng_stream;
 
 typedef struct {

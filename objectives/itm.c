@@ -3,9 +3,9 @@
  * image with a negative text; two-class cross-entropy on the first fused token, mean over the
  * pairs.
  *
- * A negative is drawn with probability proportional to exp(s_ij) among the non-positives, as
- * argmax(s_ij + Gumbel noise): in the log domain nothing underflows. A sample whose whole batch is
- * positive has no negative; its rows are left out of the mean. */
+ * A negative is drawn with probability proportional to exp(s_ij) among the batch's non-positives,
+ * as argmax(s_ij + Gumbel noise): in the log domain nothing underflows. A sample whose whole batch
+ * is positive has no negative; its rows are left out of the mean. */
 #include "objectives/itm.h"
 
 #include "core/memory.h"
@@ -43,6 +43,12 @@ int32_t vlp_itm_draw(const vlp_pairs *pairs, int64_t i, const vlp_real *scores, 
     return best;
 }
 
+/* Similarities [B, C] of both directions, whose first B columns are the batch; NULL = all alike. */
+typedef struct {
+    const vlp_real *i2t, *t2i;
+    int64_t candidates;
+} similarities;
+
 /* The 3B pairs: which text, which image, and the class (-1 = left out). */
 typedef struct {
     int64_t n; /* B, or the share of it */
@@ -50,16 +56,27 @@ typedef struct {
     uint8_t *mask; /* [3n, L] */
 } triples;
 
-static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarity, triples *t) {
-    int64_t n = t->n, all = pairs->batch, length = pairs->tokens.length;
+/* Negatives of pair i along rows i of both [B, C], or as they are given. */
+static void partners(const vlp_pairs *pairs, int64_t i, const similarities *from, int32_t *image,
+                     int32_t *text) {
+    if (pairs->given) {
+        *image = pairs->given->negative_images[i];
+        *text = pairs->given->negative_texts[i];
+        return;
+    }
+    vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_ITM, pairs->epoch, pairs->keys[i]);
+    int64_t at = i * from->candidates;
+    *image = vlp_itm_draw(pairs, i, from->t2i ? from->t2i + at : NULL, 1, &rng);
+    *text = vlp_itm_draw(pairs, i, from->i2t ? from->i2t + at : NULL, 1, &rng);
+}
+
+static void fill(itm_state *s, const vlp_pairs *pairs, const similarities *from, triples *t) {
+    int64_t n = t->n, length = pairs->tokens.length;
     s->positives = n;
     s->negatives = 0;
     for (int64_t i = 0; i < n; i++) {
-        vlp_rng rng = vlp_rng_at(pairs->seed, VLP_RNG_ITM, pairs->epoch, pairs->keys[i]);
-        /* along column i and row i of s_ij */
-        int32_t image = vlp_itm_draw(pairs, i, similarity ? similarity + i : NULL, all, &rng);
-        int32_t text = vlp_itm_draw(pairs, i, similarity ? similarity + i * all : NULL, 1, &rng);
-        int32_t self = (int32_t)i;
+        int32_t image, text, self = (int32_t)i;
+        partners(pairs, i, from, &image, &text);
         const int32_t texts[] = {self, self, text < 0 ? self : text};
         const int32_t images[] = {self, image < 0 ? self : image, self};
         const int32_t targets[] = {1, image < 0 ? -1 : 0, text < 0 ? -1 : 0};
@@ -78,6 +95,13 @@ static void fill(itm_state *s, const vlp_pairs *pairs, const vlp_real *similarit
     }
 }
 
+static similarities similarities_of(const itm_state *s, vlp_encodings *e) {
+    vlp_tensor *i2t = s->by_similarity ? vlp_encodings_i2t(e) : NULL;
+    vlp_tensor *t2i = s->by_similarity ? vlp_encodings_t2i(e) : NULL;
+    if (!i2t || !t2i || vlp_tape_planning(e->tape)) return (similarities){0};
+    return (similarities){vlp_real_data(i2t), vlp_real_data(t2i), i2t->shape[1]};
+}
+
 static bool allocate(vlp_tape *tape, const vlp_pairs *pairs, triples *t) {
     size_t rows = 3 * (size_t)t->n;
     t->text = vlp_tape_alloc(tape, rows * sizeof *t->text);
@@ -87,27 +111,18 @@ static bool allocate(vlp_tape *tape, const vlp_pairs *pairs, triples *t) {
     return vlp_tape_status(tape) == VLP_OK;
 }
 
-/* Whole samples of x [B, L, D] in another order -> [n, L, D]. */
-static vlp_tensor *gather_samples(vlp_tape *tape, vlp_tensor *x, const int32_t *order, int64_t n) {
-    if (!x) return NULL;
-    int64_t length = x->shape[1], width = x->shape[2];
-    x = vlp_reshape(tape, x, 2, (int64_t[]){x->shape[0], length * width});
-    x = vlp_gather_rows(tape, x, order, n);
-    return vlp_reshape(tape, x, 3, (int64_t[]){n, length, width});
-}
-
 static vlp_tensor *loss(void *state, vlp_encodings *e) {
     itm_state *s = state;
-    vlp_tensor *similarity = s->by_similarity ? vlp_encodings_similarity(e) : NULL;
+    similarities from = similarities_of(s, e);
     vlp_tensor *text = vlp_encodings_text_tokens(e);
     triples t = {.n = vlp_pairs_share(e->pairs, s->share)};
     if (!allocate(e->tape, e->pairs, &t)) return NULL;
-    if (!vlp_tape_planning(e->tape))
-        fill(s, e->pairs, similarity ? vlp_real_data(similarity) : NULL, &t);
-    text = gather_samples(e->tape, text, t.text, 3 * t.n);
+    if (!vlp_tape_planning(e->tape)) fill(s, e->pairs, &from, &t);
+    text = vlp_gather_samples(e->tape, text, t.text, 3 * t.n);
     vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text, t.mask,
                                            vlp_encodings_image_keys(e), t.image);
-    return vlp_cross_entropy(e->tape, vlp_model_match(e->tape, e->model, fused), t.target, 0);
+    e->match_logits = vlp_model_match(e->tape, e->model, fused);
+    return vlp_cross_entropy(e->tape, e->match_logits, t.target, 0);
 }
 
 /* The entropy of the class mix: 0.6365 for one positive to two negatives. */

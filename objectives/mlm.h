@@ -28,4 +28,9 @@ int64_t vlp_mlm_most(const vlp_mlm_masking *masking, int64_t length);
 int64_t vlp_mlm_mask(const vlp_mlm_masking *masking, const int32_t *ids, const uint8_t *mask,
                      int64_t length, vlp_rng *rng, int32_t *masked, int32_t *positions);
 
+/* What the head reads: texts fused with their images, whose keys are given (no fusion stack: the
+ * texts alone). images [B] as in vlp_fusion_forward. -> [B, L, D] */
+vlp_tensor *vlp_mlm_states(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
+                           vlp_tensor *const *keys, const int32_t *images);
+
 #endif

@@ -39,6 +39,14 @@ static vlp_status create_one(vlp_objectives *out, const vlp_objective_kind *kind
     return VLP_OK;
 }
 
+/* The twin follows the encoders, and the masked language head where there is one. */
+static vlp_status create_momentum(vlp_objectives *out, const vlp_objective_setup *setup) {
+    const vlp_objective_options *o = setup->options;
+    vlp_momentum_options options = {o->momentum_decay, o->momentum_queue, o->mlm_weight > 0};
+    if (!(o->momentum_decay > 0)) return VLP_OK;
+    return vlp_momentum_new(&out->momentum, setup->model, &options);
+}
+
 vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup *setup) {
     *out = (vlp_objectives){0};
     for (int i = 0; i < vlp_objective_kind_count; i++) {
@@ -52,7 +60,24 @@ vlp_status vlp_objectives_create(vlp_objectives *out, const vlp_objective_setup 
     }
     if (out->count == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "all objectives have weight 0; give one a weight");
-    return VLP_OK;
+    vlp_status status = create_momentum(out, setup);
+    if (status != VLP_OK) vlp_objectives_destroy(out);
+    return status;
+}
+
+void vlp_objectives_start(vlp_objectives *objectives, uint64_t seed) {
+    if (objectives->momentum) vlp_momentum_start(objectives->momentum, seed);
+}
+
+void vlp_objectives_before_step(vlp_objectives *objectives, vlp_model *model, double ramp) {
+    vlp_model_clamp(model);
+    if (!objectives->momentum) return;
+    vlp_momentum_update(objectives->momentum);
+    objectives->momentum->ramp = ramp;
+}
+
+void vlp_objectives_after_batch(vlp_objectives *objectives, const vlp_pairs *pairs) {
+    if (objectives->momentum) vlp_momentum_enqueue(objectives->momentum, pairs);
 }
 
 bool vlp_objectives_counted(const vlp_objectives *objectives) {
@@ -86,7 +111,8 @@ void vlp_objectives_share(vlp_objectives *objectives, const vlp_pairs *pairs,
 void vlp_objectives_destroy(vlp_objectives *objectives) {
     for (int i = 0; i < objectives->count; i++)
         objectives->items[i].kind->destroy(objectives->items[i].state);
-    objectives->count = 0;
+    vlp_momentum_free(objectives->momentum);
+    *objectives = (vlp_objectives){0};
 }
 
 /* The embeddings come first, in the order of the pass that found the cotangents: so random numbers
@@ -102,6 +128,7 @@ vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vl
     vlp_tensor *summands[VLP_MAX_OBJECTIVES + 1];
     double weights[VLP_MAX_OBJECTIVES + 1] = {1};
     int n = 0;
+    e->momentum = objectives->momentum;
     if (e->cotangents) summands[n++] = given_term(e);
     for (int i = 0; i < objectives->count; i++) {
         const vlp_objective_kind *kind = objectives->items[i].kind;

@@ -16,6 +16,9 @@ typedef struct {
         mim_share; /* of the batch that each works on: less work, more noise */
     double sigmoid_weight, sigmoid_bias; /* and the initial bias of its logits */
     double itc_label_smoothing;
+    double momentum_decay;       /* of the twin; 0 = no twin */
+    int64_t momentum_queue;      /* candidates kept of earlier batches, for each direction */
+    double itc_alpha, mlm_alpha; /* the twin's share of these losses' targets */
     double mlm_probability;      /* share of tokens to predict (0.15) */
     double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */
     bool mlm_whole_words;        /* all pieces of a word together */
@@ -26,7 +29,7 @@ typedef struct {
 /* What an objective is built from; borrowed. */
 typedef struct {
     const vlp_model *model;
-    const vlp_tokenizer *tokenizer;
+    const vlp_tokenizer *tokenizer; /* NULL: what is random is given with every batch */
     const vlp_objective_options *options;
 } vlp_objective_setup;
 
@@ -61,6 +64,7 @@ typedef struct {
         int64_t items; /* of the whole step, by vlp_objectives_count */
         double scale;  /* of this micro-batch's loss: 1, or by vlp_objectives_share */
     } items[VLP_MAX_OBJECTIVES];
+    vlp_momentum *momentum; /* owned; NULL = none */
 } vlp_objectives;
 
 /* Declares the heads of all objectives with weight > 0; none is VLP_ERR_USAGE. */
@@ -72,6 +76,14 @@ void vlp_objectives_count(vlp_objectives *objectives, const vlp_pairs *pairs, bo
 void vlp_objectives_share(vlp_objectives *objectives, const vlp_pairs *pairs,
                           int64_t micro_batches);
 void vlp_objectives_destroy(vlp_objectives *objectives);
+/* When the parameters have their values. */
+void vlp_objectives_start(vlp_objectives *objectives, uint64_t seed);
+/* At the beginning of an optimizer step: the temperature is clamped, the twin follows. `ramp`,
+ * 0..1, scales every alpha. */
+void vlp_objectives_before_step(vlp_objectives *objectives, vlp_model *model, double ramp);
+/* After the backward pass of a batch: its features join the queues. */
+void vlp_objectives_after_batch(vlp_objectives *objectives, const vlp_pairs *pairs);
+
 /* terms[i]: the loss of item i, NULL for a contrastive one whose gradients are given. Returns the
  * weighted sum, of which those gradients are a part. */
 vlp_tensor *vlp_objectives_loss(vlp_objectives *objectives, vlp_encodings *e, vlp_tensor **terms);

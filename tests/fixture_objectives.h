@@ -131,6 +131,7 @@ static inline void objectives_open(objectives_world *w, const vlp_objective_opti
             vlp_real_data(tensor)[n] += (vlp_real)(0.25 * vlp_rng_normal(&rng));
     }
     objectives_batch(w);
+    vlp_objectives_start(&w->objectives, 7);
     assert_int_equal(vlp_tape_new(&w->tape), VLP_OK);
     assert_int_equal(vlp_tape_open(w->tape, 16 << 20), VLP_OK);
 }

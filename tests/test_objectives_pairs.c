@@ -91,7 +91,7 @@ test_objectives_pairs__extreme_similarities_neither_overflow_nor_underflow(void 
 
 /* The formula of the header, from the similarities alone. */
 static double itc_of(const objectives_world *w, double smoothing) {
-    const vlp_real *s = vlp_real_data(w->encodings.similarity);
+    const vlp_real *s = vlp_real_data(w->encodings.i2t);
     double loss = 0;
     for (int direction = 0; direction < 2; direction++)
         for (int64_t i = 0; i < OBJECTIVES_BATCH; i++) {

@@ -130,6 +130,7 @@ static vlp_status assemble(bench *b, const vlp_recipe *recipe, int64_t vocab,
     VLP_TRY(vlp_objectives_create(&b->objectives, &setup));
     VLP_TRY(vlp_params_allocate(b->model->params, true));
     vlp_params_init(b->model->params, 0);
+    vlp_objectives_start(&b->objectives, 0);
     vlp_optimizer_options options = vlp_step_optimizer(recipe);
     VLP_TRY(vlp_optimizer_new(&b->optimizer, b->model->params, &options));
     VLP_TRY(vlp_tape_new(&b->tape));
@@ -168,7 +169,9 @@ static vlp_status micro_batch(bench *b, uint64_t number, double *loss_out) {
     *loss_out = (double)vlp_real_data(loss)[0];
     if (!isfinite(*loss_out))
         return VLP_FAIL(VLP_ERR_NUMERIC, "the loss of the synthetic batch is not finite");
-    return vlp_tape_backward(b->tape, loss);
+    VLP_TRY(vlp_tape_backward(b->tape, loss));
+    vlp_objectives_after_batch(&b->objectives, &pairs);
+    return VLP_OK;
 }
 
 /* One step; *update = seconds in zeroing the gradients and in the optimizer. A small learning rate:
@@ -179,6 +182,7 @@ static vlp_status one_step(bench *b, int64_t number, double *loss, double *updat
     vlp_params_changed(b->model->params); /* by the step before */
     vlp_params_zero_grads(b->model->params);
     *update = vlp_op_profile_clock() - began;
+    vlp_objectives_before_step(&b->objectives, b->model, 1);
     for (int64_t m = 0; m < r->accumulate; m++)
         VLP_TRY(micro_batch(b, (uint64_t)(number * r->accumulate + m), loss));
     began = vlp_op_profile_clock();

@@ -24,9 +24,12 @@ typedef struct {
         text_length; /* 0 = as the image tower */
     int pool;        /* vlp_pool_kind */
     double mlp_ratio, dropout, drop_path;
-    double temperature, temperature_least; /* 1 / exp(logit_scale): initial value and lower clamp */
+    int64_t text_types;
+    bool projection_bias, plain_temperature;
+    double temperature, temperature_least, temperature_most; /* initial value, clamps */
 
     vlp_objective_options objectives;
+    double momentum_ramp; /* passes over the data until the twin's targets have their whole share */
 
     /* optimisation */
     double lr, lr_least, weight_decay, beta1, beta2, eps, clip_grad, warmup, ema;

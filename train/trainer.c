@@ -53,7 +53,9 @@ vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
         .steps = t->total_steps,
         .steps_an_epoch = (rows + a_step - 1) / a_step,
         .flops_a_step = t->flops,
-        .parameter_bytes = block * (t->ema ? 5 : 4),
+        .parameter_bytes =
+            block * (t->ema ? 5 : 4) +
+            (t->objectives.momentum ? vlp_momentum_bytes(t->objectives.momentum) : 0),
         .step_bytes = vlp_tape_bytes(t->tape),
         .loader_bytes = (size_t)vlp_trainer_slots(t) * (size_t)t->recipe.batch * pixels +
                         ((size_t)t->recipe.cache_mb << 20),

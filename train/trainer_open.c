@@ -76,14 +76,26 @@ static vlp_status open_index(vlp_trainer *t) {
     return VLP_OK;
 }
 
+/* A twin in the file is taken too; otherwise it starts as the model. */
+static vlp_status load_init(vlp_trainer *t, const vlp_safetensors *file) {
+    vlp_name_map map = {0};
+    bool found = false;
+    vlp_model_names(&map, &t->model->config, file, false);
+    VLP_TRY(vlp_params_load(t->model->params, file, map, "objective."));
+    vlp_objectives_start(&t->objectives, (uint64_t)t->recipe.seed);
+    if (!t->objectives.momentum) return VLP_OK;
+    return vlp_momentum_import(t->objectives.momentum, file, &found);
+}
+
 static vlp_status init_weights(vlp_trainer *t) {
     vlp_params *params = t->model->params;
     VLP_TRY(vlp_params_allocate(params, true));
     vlp_params_init(params, (uint64_t)t->recipe.seed);
+    vlp_objectives_start(&t->objectives, (uint64_t)t->recipe.seed);
     if (!t->options.init || t->options.resume) return VLP_OK;
     vlp_safetensors *file;
     VLP_TRY(vlp_checkpoint_open(&file, t->options.init));
-    vlp_status status = vlp_params_load(params, file, (vlp_name_map){0}, "objective.");
+    vlp_status status = load_init(t, file);
     vlp_safetensors_close(file);
     return status;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const char *const state_files[] = {"params.safetensors", "optimizer.safetensors",
-                                          "ema.safetensors"};
+                                          "ema.safetensors", "momentum.safetensors"};
 
 static vlp_status in_folder(vlp_buf *path, const vlp_trainer *t, const char *folder,
                             const char *name) {
@@ -28,9 +28,13 @@ static vlp_status write_state(vlp_trainer *t, const char *folder, vlp_buf *path)
     VLP_TRY(vlp_params_save(t->model->params, t->model->params->values, path->data));
     VLP_TRY(in_folder(path, t, folder, state_files[1]));
     VLP_TRY(vlp_optimizer_save(t->optimizer, path->data));
-    if (!t->ema) return VLP_OK;
-    VLP_TRY(in_folder(path, t, folder, state_files[2]));
-    return vlp_ema_save(t->ema, path->data);
+    if (t->ema) {
+        VLP_TRY(in_folder(path, t, folder, state_files[2]));
+        VLP_TRY(vlp_ema_save(t->ema, path->data));
+    }
+    if (!t->objectives.momentum) return VLP_OK;
+    VLP_TRY(in_folder(path, t, folder, state_files[3]));
+    return vlp_momentum_save(t->objectives.momentum, path->data);
 }
 
 static vlp_status write_pointer(const vlp_trainer *t, const char *folder, vlp_buf *path) {
@@ -152,9 +156,13 @@ static vlp_status load_state(vlp_trainer *t, const char *folder, int64_t ema_upd
     VLP_TRY(load_params(t, path->data));
     VLP_TRY(in_folder(path, t, folder, state_files[1]));
     VLP_TRY(vlp_optimizer_load(t->optimizer, path->data));
-    if (!t->ema) return VLP_OK;
-    VLP_TRY(in_folder(path, t, folder, state_files[2]));
-    return vlp_ema_load(t->ema, path->data, ema_updates);
+    if (t->ema) {
+        VLP_TRY(in_folder(path, t, folder, state_files[2]));
+        VLP_TRY(vlp_ema_load(t->ema, path->data, ema_updates));
+    }
+    if (!t->objectives.momentum) return VLP_OK;
+    VLP_TRY(in_folder(path, t, folder, state_files[3]));
+    return vlp_momentum_load(t->objectives.momentum, path->data);
 }
 
 static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char *path) {

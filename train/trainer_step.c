@@ -114,7 +114,15 @@ static vlp_status micro_batch(vlp_trainer *t, int64_t m, const vlp_batch *batch)
     vlp_tensor *loss = vlp_step_loss(&step, &pairs, given, terms);
     VLP_TRY(vlp_tape_status(t->tape));
     VLP_TRY(accumulate_losses(t, loss, terms));
-    return vlp_tape_backward(t->tape, loss);
+    VLP_TRY(vlp_tape_backward(t->tape, loss));
+    vlp_objectives_after_batch(&t->objectives, &pairs);
+    return VLP_OK;
+}
+
+/* Targets are softened more and more during the first passes over the data. */
+static double ramp(const vlp_trainer *t) {
+    double passes = (double)t->cursor / (double)vlp_loader_rows(t->loader);
+    return t->recipe.momentum_ramp > 0 ? fmin(1, passes / t->recipe.momentum_ramp) : 1;
 }
 
 /* The contrast of the whole step. The optimizer divides all gradients by the number of parts, which
@@ -173,6 +181,7 @@ static vlp_status single_passes(vlp_trainer *t) {
 static vlp_status gradients(vlp_trainer *t) {
     vlp_params_changed(t->model->params); /* by the update before, or a load */
     vlp_params_zero_grads(t->model->params);
+    vlp_objectives_before_step(&t->objectives, t->model, ramp(t));
     return t->batches ? held_passes(t) : single_passes(t);
 }
 

@@ -125,9 +125,9 @@ const vlp_safetensor *parity_checkpoint_find(const parity_model *m, const char *
     return NULL;
 }
 
-static vlp_status load(parity_model *m) {
+vlp_status parity_model_load(parity_model *m, const char *optional) {
     VLP_TRY(vlp_params_allocate(m->params, true));
-    VLP_TRY(vlp_params_load(m->params, m->c->model, m->map, "objective."));
+    VLP_TRY(vlp_params_load(m->params, m->c->model, m->map, optional));
     vlp_params_zero_grads(m->params);
     return VLP_OK;
 }
@@ -172,23 +172,35 @@ static vlp_status pass(parity_model *m, parity_build *build, void *ctx) {
     return VLP_OK;
 }
 
-/* The gradient of one tensor of the checkpoint, as it is laid out there; or, where loading has
+/* What belongs to one tensor of the checkpoint, as it is laid out there; or, where loading has
  * converted it, as the parameter is. */
-static vlp_status expect_grad(parity_model *m, const vlp_safetensor *expected) {
-    const char *theirs = expected->name + strlen("grad/");
+static vlp_status expect_param(parity_model *m, const char *theirs, const vlp_name_map *map,
+                               const vlp_params *params, vlp_real *block,
+                               const vlp_safetensor *expected) {
     char ours[VLP_NAME_BYTES];
     const vlp_safetensor *t = vlp_safetensors_find(m->c->model, theirs);
-    const vlp_name_row *row = t ? vlp_name_find(&m->map, theirs, ours) : NULL;
-    const vlp_param *param = row && row->ours ? vlp_params_find(m->params, ours) : NULL;
+    const vlp_name_row *row = t ? vlp_name_find(map, theirs, ours) : NULL;
+    const vlp_param *param = row && row->ours ? vlp_params_find(params, ours) : NULL;
     if (!param) return VLP_OK; /* reported as not computed */
     int64_t n = vlp_numel(&param->tensor) / (row->parts ? row->parts : 1);
     if (t->numel != n) t = expected;
     if (t->numel != n) return VLP_OK;
     vlp_real *values = vlp_alloc_zero((size_t)n, sizeof *values);
     if (!values) return VLP_ERR_MEMORY;
-    vlp_name_copy(row, &param->tensor, param->tensor.grad, values, true);
+    vlp_name_copy(row, &param->tensor, block + param->offset, values, true);
     parity_expect(m->report, expected->name, t->ndim, t->shape, values);
     vlp_free(values);
+    return VLP_OK;
+}
+
+vlp_status parity_expect_params(parity_model *m, const char *prefix, const vlp_name_map *map,
+                                const vlp_params *params, vlp_real *block) {
+    size_t n = strlen(prefix);
+    for (size_t i = 0; i < vlp_safetensors_count(m->c->expected); i++) {
+        const vlp_safetensor *t = vlp_safetensors_at(m->c->expected, i);
+        if (strncmp(t->name, prefix, n) == 0)
+            VLP_TRY(expect_param(m, t->name + n, map, params, block, t));
+    }
     return VLP_OK;
 }
 
@@ -196,15 +208,15 @@ static vlp_status expect_grads(parity_model *m) {
     for (int i = 0; i < m->count; i++)
         if (m->named[i].grad)
             parity_expect_tensor(m->report, m->named[i].name, m->named[i].tensor, true);
-    for (size_t i = 0; i < vlp_safetensors_count(m->c->expected); i++) {
-        const vlp_safetensor *t = vlp_safetensors_at(m->c->expected, i);
-        if (strncmp(t->name, "grad/", 5) == 0) VLP_TRY(expect_grad(m, t));
-    }
-    return VLP_OK;
+    return parity_expect_params(m, "grad/", &m->map, m->params, m->params->grads);
 }
 
 vlp_status parity_model_run(parity_model *m, parity_build *build, void *ctx) {
-    VLP_TRY(load(m));
+    VLP_TRY(parity_model_load(m, "objective."));
+    return parity_model_compute(m, build, ctx);
+}
+
+vlp_status parity_model_compute(parity_model *m, parity_build *build, void *ctx) {
     VLP_TRY(vlp_tape_plan(m->tape));
     VLP_TRY(pass(m, build, ctx));
     VLP_TRY(vlp_tape_open(m->tape, 0));

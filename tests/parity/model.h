@@ -55,6 +55,14 @@ const vlp_safetensor *parity_checkpoint_find(const parity_model *m, const char *
 /* Fills the parameters through m->map, rehearses, runs, and compares every named output, the loss,
  * grad/... and grad_input/... */
 vlp_status parity_model_run(parity_model *m, parity_build *build, void *ctx);
+/* Its two halves, for models that need something in between. Names (ours) that begin with
+ * `optional` may be left over or missing; NULL = none. */
+vlp_status parity_model_load(parity_model *m, const char *optional);
+vlp_status parity_model_compute(parity_model *m, parity_build *build, void *ctx);
+
+/* Compares a block laid out like params->values with the expected <prefix><name of theirs>. */
+vlp_status parity_expect_params(parity_model *m, const char *prefix, const vlp_name_map *map,
+                                const vlp_params *params, vlp_real *block);
 
 /* For build. */
 void parity_output(parity_model *m, vlp_tensor *tensor, const char *format, ...)

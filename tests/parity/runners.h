@@ -15,6 +15,9 @@ parity_runner parity_run_ranks;
 parity_runner parity_run_simclr;
 parity_runner parity_run_zeroshot;
 parity_runner parity_run_blip;
+parity_runner parity_run_albef;
+parity_runner parity_run_albef_entailment;
+parity_runner parity_run_albef_ranking;
 parity_runner parity_run_tokenizer;
 parity_runner parity_run_image;
 
