@@ -114,11 +114,13 @@ static inline void objectives_batch(objectives_world *w) {
 }
 
 /* Parameters are far from their small initial values, so that gradients are not. */
-static inline void objectives_open(objectives_world *w, const vlp_objective_options *options,
-                                   double dropout) {
+static inline void objectives_open_model(objectives_world *w, const vlp_objective_options *options,
+                                         double dropout, bool plain_temperature) {
     *w = (objectives_world){0};
     w->tokenizer = text_open(objectives_vocab, NULL);
     vlp_model_config config = objectives_model(vlp_tokenizer_size(w->tokenizer), dropout);
+    config.plain_temperature = config.projection_bias = plain_temperature;
+    config.temperature_most = 0.5;
     assert_int_equal(vlp_model_new(&w->model, &config), VLP_OK);
     vlp_objective_setup setup = {w->model, w->tokenizer, options};
     assert_int_equal(vlp_objectives_create(&w->objectives, &setup), VLP_OK);
@@ -134,6 +136,11 @@ static inline void objectives_open(objectives_world *w, const vlp_objective_opti
     vlp_objectives_start(&w->objectives, 7);
     assert_int_equal(vlp_tape_new(&w->tape), VLP_OK);
     assert_int_equal(vlp_tape_open(w->tape, 16 << 20), VLP_OK);
+}
+
+static inline void objectives_open(objectives_world *w, const vlp_objective_options *options,
+                                   double dropout) {
+    objectives_open_model(w, options, dropout, false);
 }
 
 static inline void objectives_close(objectives_world *w) {

@@ -38,11 +38,26 @@ static double error_at(objectives_world *w, const vlp_param *p, int64_t n) {
     return isnan(error) ? INFINITY : error;
 }
 
-static void check(const vlp_objective_options *options, double dropout) {
+/* A twin that is not the model any more. */
+static void disturb(vlp_params *params) {
+    vlp_rng rng = vlp_rng_at(9, VLP_RNG_TEST, 0, 0);
+    for (int64_t n = 0; n < params->total; n++)
+        params->values[n] += (vlp_real)(0.1 * vlp_rng_normal(&rng));
+}
+
+static bool skipped(const vlp_param *p, bool soft_targets) {
+    return soft_targets && strcmp(p->name, "temperature") == 0;
+}
+
+/* Soft targets are constants to the gradient, but move with the temperature: it is left out then.
+ */
+static void check(const vlp_objective_options *options, double dropout, bool plain_temperature) {
+    bool soft_targets = options->momentum_decay > 0 && options->itc_alpha > 0;
     static objectives_world w;
-    objectives_open(&w, options, dropout);
+    objectives_open_model(&w, options, dropout, plain_temperature);
     w.caption_groups[3] = w.caption_groups[0];
     vlp_params *params = w.model->params;
+    if (w.objectives.momentum) disturb(w.objectives.momentum->twin->params);
     for (int i = 0; i < 2; i++) { /* the second finds used memory */
         vlp_params_zero_grads(params);
         assert_int_equal(vlp_tape_backward(w.tape, objectives_loss(&w, true)), VLP_OK);
@@ -53,6 +68,7 @@ static void check(const vlp_objective_options *options, double dropout) {
         int which = i < params->count * OF_EACH ? i / OF_EACH
                                                 : (int)vlp_rng_below(&rng, (uint64_t)params->count);
         const vlp_param *p = params->items[which];
+        if (skipped(p, soft_targets)) continue;
         uint64_t n = vlp_rng_below(&rng, (uint64_t)vlp_numel(&p->tensor));
         worst = fmax(worst, error_at(&w, p, (int64_t)n));
     }
@@ -63,7 +79,30 @@ static void check(const vlp_objective_options *options, double dropout) {
 static void test_grad_objectives__all_four_agree_with_differences(void **state) {
     (void)state;
     vlp_objective_options options = objectives_defaults();
-    check(&options, 0);
+    check(&options, 0, false);
+}
+
+static vlp_objective_options albef(double alpha) {
+    vlp_objective_options options = objectives_defaults();
+    options.mim_weight = 0;
+    options.momentum_decay = 0.9;
+    options.momentum_queue = 5;
+    options.itc_alpha = options.mlm_alpha = alpha;
+    return options;
+}
+
+static void test_grad_objectives__with_momentum_and_soft_targets(void **state) {
+    (void)state;
+    vlp_objective_options options = albef(0.4);
+    check(&options, 0, true);
+    options.mlm_share = 0.5;
+    check(&options, 0.2, true);
+}
+
+static void test_grad_objectives__with_momentum_and_a_plain_temperature(void **state) {
+    (void)state;
+    vlp_objective_options options = albef(0);
+    check(&options, 0, true);
 }
 
 static void test_grad_objectives__with_dropout_smoothing_mse_and_shares(void **state) {
@@ -77,13 +116,15 @@ static void test_grad_objectives__with_dropout_smoothing_mse_and_shares(void **s
     options.itm_share = 0.5;
     options.mlm_share = 0.75;
     options.mim_share = 0.25;
-    check(&options, 0.2);
+    check(&options, 0.2, false);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grad_objectives__all_four_agree_with_differences),
         cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_mse_and_shares),
+        cmocka_unit_test(test_grad_objectives__with_momentum_and_soft_targets),
+        cmocka_unit_test(test_grad_objectives__with_momentum_and_a_plain_temperature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

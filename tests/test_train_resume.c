@@ -176,10 +176,12 @@ static void same_run(const corpus *c, const char *a, const char *b) {
     fixture_same_metrics(c, a, b);
 }
 
-static void killed(const char *recipe) {
+static void killed(const char *recipe, const char *more) {
     corpus c;
+    char keys[600];
     fixture_open(&c, PICTURES);
-    job j = {.c = &c, .recipe = recipe, .out = "whole", .keys = everything};
+    snprintf(keys, sizeof keys, "%s %s", everything, more);
+    job j = {.c = &c, .recipe = recipe, .out = "whole", .keys = keys};
     assert_int_equal(run(j), DONE);
     j.out = "pieces";
     assert_true(run_with_kills(j) > 1);
@@ -189,12 +191,18 @@ static void killed(const char *recipe) {
 
 static void test_train_resume__killed_runs_of_vlp_repeat_bit_for_bit(void **state) {
     (void)state;
-    killed("vlp");
+    killed("vlp", "");
 }
 
 static void test_train_resume__killed_runs_of_clip_repeat_bit_for_bit(void **state) {
     (void)state;
-    killed("clip");
+    killed("clip", "");
+}
+
+/* The ramp is under way at every kill: a run is eleven passes over the data. */
+static void test_train_resume__killed_runs_of_albef_repeat_bit_for_bit(void **state) {
+    (void)state;
+    killed("albef", "momentum.queue=10 momentum.ramp=12");
 }
 
 static void test_train_resume__sigterm_saves_and_resumes(void **state) {
@@ -298,6 +306,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train_resume__killed_runs_of_vlp_repeat_bit_for_bit),
         cmocka_unit_test(test_train_resume__killed_runs_of_clip_repeat_bit_for_bit),
+        cmocka_unit_test(test_train_resume__killed_runs_of_albef_repeat_bit_for_bit),
         cmocka_unit_test(test_train_resume__sigterm_saves_and_resumes),
         cmocka_unit_test(test_train_resume__cut_off_at_any_file_resumes),
         cmocka_unit_test(test_train_resume__another_thread_count_agrees_within_rounding),
