@@ -86,7 +86,7 @@ static vlp_mlm_head mlm_head(const vlp_params *params, double eps) {
         snprintf(name, sizeof name, "objective.mlm.%s", names[i]);
         t[i] = &vlp_params_find(params, name)->tensor;
     }
-    return (vlp_mlm_head){{t[0], t[1]}, {t[2], t[3], eps}, t[4]};
+    return (vlp_mlm_head){.dense = {t[0], t[1]}, .norm = {t[2], t[3], eps}, .bias = t[4]};
 }
 
 /* Logits of all tokens; the loss looks at the masked ones only. */
