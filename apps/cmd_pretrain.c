@@ -13,7 +13,7 @@ static const cli_flag flags[] = {
     {"--out", 'o', "RUN", "run folder; becomes the model folder"},
     {"--size", 's', "SIZE", "nano, tiny, small or base"},
     {"--set", 0, "KEY=VALUE", "changes one key of the recipe; repeatable"},
-    {"--init", 0, "MODEL", "starts from this model folder's weights"},
+    {"--init", 0, "MODEL", "starts from this model folder's weights and sizes"},
     {"--tokenizer", 't', "DIR", "tokenizer folder; without it one is trained on the captions"},
     {"--vocab", 0, "N", "size of a tokenizer trained here (8000)"},
     {"--steps", 0, "N", "optimizer steps"},
@@ -201,7 +201,7 @@ const cli_command cmd_pretrain = {
     .summary = "pre-trains a model on image-caption pairs",
     .usage = "RECIPE --data DB --out RUN [options]",
     .details =
-        "RECIPE is a built-in name (vlp, clip) or a JSON file. RUN becomes a model folder that\n"
+        "RECIPE is a built-in name (vlp, clip, albef) or a JSON file. RUN becomes a model folder that\n"
         "classify, embed, search and eval open. Ctrl-C saves and stops; --resume goes on.",
     .examples =
         "  vlp pretrain vlp --size nano --data pairs.db --out run --max-minutes 30\n"

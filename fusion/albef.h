@@ -27,5 +27,9 @@ unsigned vlp_albef_parts(const vlp_safetensors *file);
  * two change places. The queues are known and not needed. */
 void vlp_albef_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                      bool momentum);
+/* The same without a file, for writing one. deep: the text encoder's layers stand behind
+ * "text_encoder.bert.", beside its masked language head, as pre-training leaves them; else behind
+ * "text_encoder.". */
+void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool deep, bool momentum);
 
 #endif

@@ -75,7 +75,10 @@ unsigned vlp_albef_parts(const vlp_safetensors *file) {
 
 void vlp_albef_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                      bool momentum) {
-    bool deep = vlp_safetensors_find(file, deep_words);
+    vlp_albef_tables(map, config, vlp_safetensors_find(file, deep_words), momentum);
+}
+
+void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool deep, bool momentum) {
     int64_t middle = config->text.depth, end = middle + config->fusion.depth;
     for (int copy = 0; copy < 2; copy++) {
         int to = copy ^ (int)momentum;

@@ -106,6 +106,9 @@ void vlp_model_config_complete(vlp_model_config *config, const vlp_safetensors *
  * error, tensors of training heads ("objective.") are ignored, others unexpected are named. */
 vlp_status vlp_model_load_weights(vlp_model *model, const char *path);
 
+/* What a model folder holds, without opening it: config.json, and what the weights add to it. */
+vlp_status vlp_model_folder_config(vlp_model_config *out, const char *folder);
+
 /* Opens a model folder for inference: config, parameters without gradients, weights. */
 vlp_status vlp_model_open(vlp_model **out, const char *folder);
 

@@ -126,6 +126,15 @@ static vlp_status read_config(vlp_model_config *config, const char *folder) {
     return status;
 }
 
+vlp_status vlp_model_folder_config(vlp_model_config *out, const char *folder) {
+    vlp_safetensors *file;
+    VLP_TRY(read_config(out, folder));
+    VLP_TRY(vlp_checkpoint_open(&file, folder));
+    vlp_model_config_complete(out, file);
+    vlp_safetensors_close(file);
+    return VLP_OK;
+}
+
 vlp_status vlp_model_open(vlp_model **out, const char *folder) {
     vlp_model_config config;
     vlp_buf path = {0};

@@ -124,6 +124,9 @@ vlp_status vlp_recipe_check(const vlp_recipe *r) {
     if (r->objectives.mlm_mask + r->objectives.mlm_random > 1)
         return VLP_FAIL(VLP_ERR_USAGE, "mlm.mask + mlm.random is %g; at most 1",
                         r->objectives.mlm_mask + r->objectives.mlm_random);
+    if (r->text_positions > 0 && r->text_positions < r->text_length)
+        return VLP_FAIL(VLP_ERR_USAGE, "text_positions %lld are fewer than text_length %lld",
+                        (long long)r->text_positions, (long long)r->text_length);
     if (r->temperature < r->temperature_least)
         return VLP_FAIL(VLP_ERR_USAGE,
                         "temperature %g is below temperature_least %g: it would never learn",
@@ -142,6 +145,7 @@ vlp_json *vlp_recipe_to_json(const vlp_recipe *recipe) {
 void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out) {
     int64_t text_width = r->text_width ? r->text_width : r->width;
     int64_t text_heads = r->text_heads ? r->text_heads : r->heads;
+    double text_ratio = r->text_mlp_ratio > 0 ? r->text_mlp_ratio : r->mlp_ratio;
     bool fusion = r->fusion_depth > 0;
     *out = (vlp_model_config){
         .vision = {.image_height = r->image_size,
@@ -160,19 +164,19 @@ void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out)
                    .dropout = r->dropout,
                    .drop_path = r->drop_path},
         .text = {.vocab = vocab,
-                 .positions = r->text_length,
+                 .positions = r->text_positions ? r->text_positions : r->text_length,
                  .types = r->text_types,
                  .width = text_width,
                  .depth = r->text_depth,
                  .heads = text_heads,
-                 .mlp_width = llround(r->mlp_ratio * (double)text_width),
+                 .mlp_width = llround(text_ratio * (double)text_width),
                  .act = VLP_ACT_GELU,
                  .eps = 1e-12,
                  .dropout = r->dropout},
         .fusion = {.width = text_width,
                    .depth = r->fusion_depth,
                    .heads = text_heads,
-                   .mlp_width = llround(r->mlp_ratio * (double)text_width),
+                   .mlp_width = llround(text_ratio * (double)text_width),
                    .image_width = r->width,
                    .act = VLP_ACT_GELU,
                    .eps = 1e-12,

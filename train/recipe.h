@@ -22,9 +22,9 @@ typedef struct {
     int64_t image_size, patch, width, vision_depth, heads;
     int64_t text_width, text_depth, text_heads, fusion_depth, embedding,
         text_length; /* 0 = as the image tower */
-    int pool;        /* vlp_pool_kind */
-    double mlp_ratio, dropout, drop_path;
-    int64_t text_types;
+    int pool; /* vlp_pool_kind */
+    double mlp_ratio, text_mlp_ratio, dropout, drop_path;
+    int64_t text_types, text_positions; /* positions 0 = text_length */
     bool projection_bias, plain_temperature;
     double temperature, temperature_least, temperature_most; /* initial value, clamps */
 
@@ -71,6 +71,11 @@ vlp_json *vlp_recipe_to_json(const vlp_recipe *recipe); /* {"set": ...}: opens a
 int vlp_recipe_count(void);
 const char *vlp_recipe_name(int i);
 const char *vlp_recipe_about(int i);
+
+/* Takes over the sizes of a model that training starts from; captions are not longer than its
+ * positions. VLP_ERR_UNSUPPORTED where no recipe describes such a model (`where` names it). */
+vlp_status vlp_recipe_take_sizes(vlp_recipe *recipe, const vlp_model_config *model,
+                                 const char *where);
 
 void vlp_recipe_model(const vlp_recipe *recipe, int64_t vocab, vlp_model_config *out);
 vlp_transform vlp_recipe_transform(const vlp_recipe *recipe);

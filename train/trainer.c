@@ -202,6 +202,7 @@ vlp_status vlp_trainer_run(vlp_trainer *t, vlp_train_summary *summary) {
     VLP_TRY(vlp_trainer_prepare(t));
     VLP_TRY(look_for_split(t, t->recipe.val_split));
     VLP_TRY(look_for_split(t, t->recipe.test_split));
+    if (t->from_model && t->step == 0) VLP_TRY(evaluate_now(t)); /* what there is to improve on */
     t->started = t->last_checkpoint = vlp_clock();
     VLP_TRY(loop(t));
     return finish(t, summary);

@@ -43,6 +43,7 @@ struct vlp_trainer {
     int64_t last_image_ids[VLP_TRAINER_SHOWN];
     int last_images; /* in the last micro-batch */
 
+    bool from_model;                   /* the run starts from a trained model's weights */
     int64_t step, cursor, total_steps; /* total 0 = bounded by time */
     double seconds_before;             /* of earlier sessions of this run */
     double waited_before;              /* seconds of them spent waiting for data */

@@ -208,7 +208,7 @@ static vlp_status open_metrics(vlp_trainer *t) {
     vlp_buf path = {0};
     vlp_status status = vlp_path_join(&path, t->out, "metrics.jsonl");
     if (status == VLP_OK)
-        status = vlp_metrics_open(&t->metrics, path.data, t->options.resume ? t->step : -1);
+        status = vlp_metrics_open(&t->metrics, path.data, t->step > 0 ? t->step : -1);
     vlp_buf_free(&path);
     return status;
 }
@@ -235,12 +235,27 @@ static vlp_status hold_folder(vlp_trainer *t) {
     return status;
 }
 
+/* A model folder to start from has its sizes; weights alone must have the recipe's. */
+static vlp_status take_sizes(vlp_trainer *t) {
+    vlp_model_config config;
+    vlp_buf path = {0};
+    if (!t->options.init || t->options.resume) return VLP_OK;
+    t->from_model = true;
+    vlp_status status = vlp_path_join(&path, t->options.init, "config.json");
+    bool sized = status == VLP_OK && vlp_path_exists(path.data);
+    vlp_buf_free(&path);
+    if (!sized) return status;
+    VLP_TRY(vlp_model_folder_config(&config, t->options.init));
+    return vlp_recipe_take_sizes(&t->recipe, &config, t->options.init);
+}
+
 static vlp_status assemble(vlp_trainer *t) {
     if (t->options.resume) {
         VLP_TRY(vlp_trainer_read_recipe(&t->recipe, t->out));
         VLP_TRY(hold_folder(t));
     } else
         VLP_TRY(refuse_existing(t));
+    VLP_TRY(take_sizes(t));
     VLP_TRY(vlp_recipe_check(&t->recipe));
     t->transform = vlp_recipe_transform(&t->recipe);
     t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);

@@ -210,6 +210,7 @@ vlp_status vlp_trainer_load(vlp_trainer *t) {
     if (status == VLP_OK)
         status = load_state(t, vlp_json_string(json, "folder", ""),
                             vlp_json_int(json, "ema_updates", 0), &path);
+    t->from_model = t->step == 0; /* else there would be no state yet */
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;

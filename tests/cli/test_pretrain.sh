@@ -1,0 +1,41 @@
+#!/bin/sh
+# vlp pretrain: runs by the recipe albef, from nothing, resumed, and from a released checkpoint.
+. "$(dirname "$0")/lib.sh"
+data=$(cd "$(dirname "$0")/../data/parity/albef-pretrain" && pwd)
+tiny="--set image_size=32 --set patch=16 --set width=32 --set heads=2 --set vision_depth=1
+      --set text_depth=1 --set fusion_depth=1 --set embedding=16 --set momentum.queue=20
+      --set checkpoint_steps=2 --set eval_every=3 --batch 8 --threads 2"
+
+# A run, and the same one stopped in the middle: the step's numbers are the same.
+run 0 pretrain albef $tiny --data pairs.db --out whole --steps 6 --vocab 200 --quiet
+run 0 pretrain albef $tiny --data pairs.db --out again --steps 6 --vocab 200 --quiet
+cut -d, -f1-9 whole/metrics.jsonl >out
+for loss in itc itm mlm; do says "\"$loss\":"; done
+cut -d, -f1-9 again/metrics.jsonl | cmp -s - out || fail "two equal runs differ"
+cmp -s whole/model.safetensors again/model.safetensors || fail "two equal runs end differently"
+grep -q '"plain_temperature": true' whole/config.json || fail "no plain temperature"
+
+# The trained model is a model like any other.
+run 0 eval whole --data pairs.db --split test --json
+says '"image_to_text"'
+run 0 embed pairs.db --model whole --quiet
+run 0 search pairs.db "red" --model whole --rerank 3
+
+# From ALBEF's own layout: its sizes, an evaluation before the first step, its tokens.
+mkdir albef
+cp "$data/config.json" "$data/model.safetensors" albef
+{
+    printf '[PAD]\n[CLS]\n[SEP]\n[MASK]\n[UNK]\n'
+    for c in a b c d e f g h i j k l m n o p q r s t u v w x y z; do echo "$c"; done
+    for c in a b c d e f g h i j k l m n o p q; do echo "##$c"; done
+} >albef/vocab.txt
+run 0 pretrain albef --init albef --data pairs.db --out more --steps 2 --batch 8 --threads 2 \
+    --set momentum.queue=8
+complains "step 0, validation"
+grep -q '"step":0,"eval"' more/metrics.jsonl || fail "no evaluation at step 0"
+grep -q '"text_positions": 16' more/recipe.json || fail "the sizes are not those of the checkpoint"
+
+# What no recipe describes is said.
+sed 's/"hidden_act": "gelu"/"hidden_act": "relu"/' "$data/config.json" >albef/config.json
+run 2 pretrain albef --init albef --data pairs.db --out other --steps 2
+complains 'albef cannot be trained further: no recipe has "hidden_act": "relu"'
