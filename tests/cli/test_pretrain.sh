@@ -30,7 +30,7 @@ cp "$data/config.json" "$data/model.safetensors" albef
     for c in a b c d e f g h i j k l m n o p q; do echo "##$c"; done
 } >albef/vocab.txt
 run 0 pretrain albef --init albef --data pairs.db --out more --steps 2 --batch 8 --threads 2 \
-    --set momentum.queue=8
+    --set momentum.queue=8 --set data.val=test
 complains "step 0, validation"
 grep -q '"step":0,"eval"' more/metrics.jsonl || fail "no evaluation at step 0"
 grep -q '"text_positions": 16' more/recipe.json || fail "the sizes are not those of the checkpoint"
