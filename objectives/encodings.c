@@ -70,8 +70,9 @@ static void encode_twin(vlp_encodings *e) {
     bool before = vlp_encodings_pause(e);
     e->twin.image_tokens = vlp_model_image_tokens(e->tape, m->twin, vlp_encodings_pixels(e));
     e->twin.image_embedding = vlp_model_image_embedding(e->tape, m->twin, e->twin.image_tokens);
-    e->twin.text_embedding = vlp_model_text_embedding(
-        e->tape, m->twin, vlp_model_text_tokens(e->tape, m->twin, &e->pairs->tokens));
+    e->twin.text_embedding =
+        vlp_model_text_embedding(e->tape, m->twin, &e->pairs->tokens,
+                                 vlp_model_text_tokens(e->tape, m->twin, &e->pairs->tokens));
     vlp_encodings_go_on(e, before);
     if (vlp_tape_status(e->tape) == VLP_OK && !vlp_tape_planning(e->tape))
         vlp_momentum_put(m, e->pairs, vlp_real_data(e->twin.image_embedding),

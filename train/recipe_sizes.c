@@ -55,10 +55,11 @@ static vlp_status compare(const vlp_model_config *want, const vlp_model_config *
 }
 
 vlp_status vlp_recipe_take_sizes(vlp_recipe *r, const vlp_model_config *c, const char *where) {
-    if (c->decoder_shared || c->decoder.width > 0 || c->text.context_width > 0 || c->embedding == 0)
+    bool writes = c->decoder_shared || c->decoder.width > 0;
+    if (writes || c->text.width == 0 || c->text.context_width > 0 || c->embedding == 0)
         return VLP_FAIL(
             VLP_ERR_UNSUPPORTED,
-            "%s cannot be trained further: recipes describe models with a shared space, "
+            "%s cannot be trained further: recipes describe a ViT and a BERT with a shared space, "
             "without a decoder",
             where);
     r->image_size = c->vision.image_height;

@@ -120,7 +120,8 @@ static vlp_tensor *build(parity_model *m, void *ctx) {
     vlp_fusion_keys(m->tape, &r->model->fusion, images, r->keys);
     r->similarity =
         vlp_linear(m->tape, vlp_model_image_embedding(m->tape, r->model, images),
-                   vlp_model_text_embedding(m->tape, r->model, r->text_tokens), NULL, VLP_ACT_NONE);
+                   vlp_model_text_embedding(m->tape, r->model, &r->tokens, r->text_tokens), NULL,
+                   VLP_ACT_NONE);
     parity_output(m, r->similarity, "sims_matrix");
     rank_anew(m, r, &r->to_text);
     rank_anew(m, r, &r->to_image);
