@@ -137,6 +137,7 @@ void vlp_momentum_follow(vlp_params *twin, const vlp_params *model, double decay
         average a = {own->tensor.data, model->items[at]->tensor.data, (vlp_real)(1 - decay)};
         vlp_parallel_for(vlp_numel(&own->tensor), GRAIN, average_body, &a);
     }
+    vlp_params_changed(twin);
 }
 
 void vlp_momentum_update(vlp_momentum *m) {

@@ -127,6 +127,10 @@ vlp_status vlp_recipe_check(const vlp_recipe *r) {
     if (r->text_positions > 0 && r->text_positions < r->text_length)
         return VLP_FAIL(VLP_ERR_USAGE, "text_positions %lld are fewer than text_length %lld",
                         (long long)r->text_positions, (long long)r->text_length);
+    if (r->whole_step_contrast && r->objectives.momentum_decay > 0)
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "itc.whole_step and momentum.decay do not go together: with a queue the "
+                        "candidates are not those of the step alone");
     if (r->temperature < r->temperature_least)
         return VLP_FAIL(VLP_ERR_USAGE,
                         "temperature %g is below temperature_least %g: it would never learn",
