@@ -96,10 +96,16 @@ static vlp_tensor *similarity(vlp_encodings *e, vlp_tensor *rows, vlp_tensor *ot
                : NULL;
 }
 
+vlp_tensor *vlp_encodings_similarity(vlp_encodings *e) {
+    if (!e->similarity)
+        e->similarity =
+            similarity(e, vlp_encodings_image_embedding(e), vlp_encodings_text_embedding(e));
+    return e->similarity;
+}
+
 vlp_tensor *vlp_encodings_i2t(vlp_encodings *e) {
-    if (!e->i2t)
-        e->i2t = similarity(e, vlp_encodings_image_embedding(e),
-                            e->momentum ? candidates(e, false) : vlp_encodings_text_embedding(e));
+    if (!e->momentum) e->i2t = vlp_encodings_similarity(e);
+    if (!e->i2t) e->i2t = similarity(e, vlp_encodings_image_embedding(e), candidates(e, false));
     return e->i2t;
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     const vlp_pairs *pairs;
     vlp_momentum *momentum; /* NULL = none */
     vlp_tensor *pixels, *image_tokens, *text_tokens, *image_embedding, *text_embedding;
-    vlp_tensor *i2t, *t2i;
+    vlp_tensor *similarity, *i2t, *t2i;
     vlp_tensor *image_keys[VLP_MAX_DEPTH];
     bool has_image_keys;
     vlp_tensor *match_logits; /* [3n, 2], when the matching loss has been built */
@@ -38,6 +38,8 @@ vlp_tensor *vlp_encodings_image_tokens(vlp_encodings *e);    /* [B, 1 + P, Dv] *
 vlp_tensor *vlp_encodings_text_tokens(vlp_encodings *e);     /* [B, L, Dt] */
 vlp_tensor *vlp_encodings_image_embedding(vlp_encodings *e); /* [B, E], unit length */
 vlp_tensor *vlp_encodings_text_embedding(vlp_encodings *e);  /* [B, E] */
+/* Cosines over the temperature of image i and text j of the batch: [B, B] */
+vlp_tensor *vlp_encodings_similarity(vlp_encodings *e);
 /* The batch's images (texts) against the candidates for their text (image), cosines over the
  * temperature: [B, C]. The first B candidates are the batch's own: with momentum its features by
  * the twin, and C = B + Q with the queue; without, the features themselves, and C = B. */

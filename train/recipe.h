@@ -22,7 +22,7 @@ typedef struct {
     int64_t image_size, patch, width, vision_depth, heads;
     int64_t text_width, text_depth, text_heads, fusion_depth, embedding,
         text_length; /* 0 = as the image tower */
-    int pool; /* vlp_pool_kind */
+    int pool;        /* vlp_pool_kind */
     double mlp_ratio, text_mlp_ratio, dropout, drop_path;
     int64_t text_types, text_positions; /* positions 0 = text_length */
     bool projection_bias, plain_temperature;

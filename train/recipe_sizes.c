@@ -20,6 +20,8 @@ static void leave_out(vlp_model_config *c, const vlp_model_config *from) {
     c->logit_scale_max = from->logit_scale_max;
     c->temperature_most = from->temperature_most;
     c->text_length = from->text_length;
+    c->logit_bias = from->logit_bias;
+    c->logit_bias_init = from->logit_bias_init;
 }
 
 /* The first line of a that is another in b; "" = none. */
@@ -75,6 +77,7 @@ vlp_status vlp_recipe_take_sizes(vlp_recipe *r, const vlp_model_config *c, const
     r->text_types = c->text.types;
     r->text_positions = c->text.positions;
     r->fusion_depth = c->fusion.depth;
+    r->pool = (int)c->pool.kind;
     r->embedding = c->embedding;
     r->projection_bias = c->projection_bias;
     r->plain_temperature = c->plain_temperature;

@@ -43,6 +43,7 @@ static vlp_status write_pointer(const vlp_trainer *t, const char *folder, vlp_bu
     vlp_json_set_int(json, "step", t->step);
     vlp_json_set_int(json, "cursor", t->cursor);
     vlp_json_set_int(json, "ema_updates", t->ema ? t->ema->updates : 0);
+    vlp_json_set_bool(json, "from_model", t->from_model);
     vlp_json_set_int(json, "threads", vlp_threads_get());
     vlp_json_set_int(json, "rows", vlp_loader_rows(t->loader));
     vlp_json_set_double(json, "loss", t->now.loss);
@@ -178,6 +179,7 @@ static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char
     t->cursor = vlp_json_int(json, "cursor", -1);
     t->rows_before = vlp_json_int(json, "rows", 0);
     t->now.loss = vlp_json_double(json, "loss", 0);
+    t->from_model = vlp_json_bool(json, "from_model", false);
     t->seconds_before = vlp_json_double(json, "seconds", 0);
     t->waited_before = vlp_json_double(json, "waited", 0);
     const char *folder = vlp_json_string(json, "folder", "");
@@ -210,7 +212,6 @@ vlp_status vlp_trainer_load(vlp_trainer *t) {
     if (status == VLP_OK)
         status = load_state(t, vlp_json_string(json, "folder", ""),
                             vlp_json_int(json, "ema_updates", 0), &path);
-    t->from_model = t->step == 0; /* else there would be no state yet */
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;
