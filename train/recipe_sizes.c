@@ -20,6 +20,7 @@ static void leave_out(vlp_model_config *c, const vlp_model_config *from) {
     c->logit_scale_max = from->logit_scale_max;
     c->temperature_most = from->temperature_most;
     c->text_length = from->text_length;
+    if (c->pool.kind != VLP_POOL_MAP) c->pool.heads = from->pool.heads; /* of nothing */
     c->logit_bias = from->logit_bias;
     c->logit_bias_init = from->logit_bias_init;
 }
