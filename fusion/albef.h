@@ -2,6 +2,7 @@
  * the text tower and whose last, with cross-attention, are the fusion stack.
  *
  *     vlp_albef_config_read(&config, json, where);
+ *     vlp_albef_complete(&config, file);
  *     vlp_model_new_parts(&model, &config, vlp_albef_parts(file));
  *     vlp_albef_names(&map, &config, file, false);
  *     vlp_params_load(model->params, file, map, "objective."); */
@@ -16,6 +17,9 @@
 bool vlp_albef_is_config(const vlp_json *json);
 /* `where` is the file. Without "embed_dim" there is no shared space (embedding 0). */
 vlp_status vlp_albef_config_read(vlp_model_config *out, const vlp_json *json, const char *where);
+
+/* Takes out the decoder of answers where the file has none. */
+void vlp_albef_complete(vlp_model_config *config, const vlp_safetensors *file);
 
 /* Whether the file's names are ALBEF's, and which parts (VLP_MODEL_...) are there. */
 bool vlp_albef_is_file(const vlp_safetensors *file);

@@ -11,7 +11,7 @@ static const double temperature_least = 0.001, temperature_most = 0.5;
 
 /* What is not in the towers' own readers. */
 typedef struct {
-    int64_t embedding, fusion_layer, encoder_width;
+    int64_t embedding, fusion_layer, encoder_width, decoder_layers, cls, sep;
     double temperature;
 } raw;
 
@@ -21,6 +21,9 @@ typedef struct {
 static const vlp_option rows[] = {
     INT("embed_dim", embedding, 65536, "0"),
     INT("bert_config.fusion_layer", fusion_layer, VLP_MAX_DEPTH, "6"),
+    INT("decoder_layers", decoder_layers, VLP_MAX_DEPTH, "6"),
+    INT("tokenizer.cls_token_id", cls, 10000000, "101"),
+    INT("tokenizer.sep_token_id", sep, 10000000, "102"),
     INT("bert_config.encoder_width", encoder_width, 65536, "0"),
     {"temp", VLP_OPTION_DOUBLE, offsetof(raw, temperature), 1e-6, 100, "0.07", "", NULL},
 };
@@ -61,6 +64,22 @@ static vlp_status split_layers(vlp_model_config *c, const raw *r, const char *wh
     return VLP_OK;
 }
 
+/* The decoder of answers, all of whose layers look at the fused question. */
+static void add_decoder(vlp_model_config *c, const raw *r) {
+    c->decoder = c->text;
+    c->decoder.depth = r->decoder_layers;
+    c->decoder.context_width = c->text.width;
+    c->decoder_reads_text = true;
+    c->bos_id = r->cls;
+    c->eos_id = r->sep;
+}
+
+void vlp_albef_complete(vlp_model_config *c, const vlp_safetensors *file) {
+    if (vlp_safetensors_find(file, "text_decoder.bert.embeddings.word_embeddings.weight")) return;
+    c->decoder = (vlp_bert_config){0};
+    c->decoder_reads_text = false;
+}
+
 vlp_status vlp_albef_config_read(vlp_model_config *out, const vlp_json *json, const char *where) {
     *out = (vlp_model_config){0};
     raw r = {0};
@@ -69,6 +88,7 @@ vlp_status vlp_albef_config_read(vlp_model_config *out, const vlp_json *json, co
     VLP_TRY(read_vision(out, json, where));
     VLP_TRY(vlp_bert_config_read(&out->text, vlp_json_key(json, "bert_config"), where));
     VLP_TRY(split_layers(out, &r, where));
+    add_decoder(out, &r);
     out->embedding = r.embedding;
     out->projection_bias = out->plain_temperature = true;
     out->logit_scale_init = -log(r.temperature);

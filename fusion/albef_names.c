@@ -35,22 +35,24 @@ static const vlp_name_row mlm[] = {
 /* The two copies of the encoders in a file. With a masked language head the text encoder is one
  * level deeper. */
 static const struct {
-    const char *vision, *text, *deep_text, *mlm;
+    const char *vision, *text, *deep_text, *mlm, *decoder, *writer;
     const vlp_name_row *heads;
     size_t head_count;
 } theirs[] = {
     {"visual_encoder.", "text_encoder.", "text_encoder.bert.", "text_encoder.cls.predictions.",
-     heads, VLP_COUNT(heads)},
+     "text_decoder.bert.", "text_decoder.", heads, VLP_COUNT(heads)},
     {"visual_encoder_m.", "text_encoder_m.", "text_encoder_m.bert.",
-     "text_encoder_m.cls.predictions.", twin_heads, VLP_COUNT(twin_heads)},
+     "text_encoder_m.cls.predictions.", "text_decoder_m.bert.", "text_decoder_m.", twin_heads,
+     VLP_COUNT(twin_heads)},
 };
 
 static const struct {
-    const char *vision, *text, *fusion, *mlm, *heads;
+    const char *vision, *text, *fusion, *mlm, *decoder, *lm, *heads;
 } ours[] = {
-    {"vision.", "text.", "fusion.", "objective.mlm.", ""},
+    {"vision.", "text.", "fusion.", "objective.mlm.", "decoder.", "lm.", ""},
     {"objective.momentum.vision.", "objective.momentum.text.", "objective.momentum.fusion.",
-     "objective.momentum.objective.mlm.", "objective.momentum."},
+     "objective.momentum.objective.mlm.", "objective.momentum.decoder.", "objective.momentum.lm.",
+     "objective.momentum."},
 };
 
 static const char words[] = "text_encoder.embeddings.word_embeddings.weight",
@@ -87,6 +89,8 @@ void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool de
         vlp_bert_names_layers(map, text, ours[to].text, 0, middle);
         vlp_bert_names_layers(map, text, ours[to].fusion, middle, end);
         vlp_name_map_add(map, mlm, VLP_COUNT(mlm), theirs[copy].mlm, ours[to].mlm);
+        vlp_bert_names_layers(map, theirs[copy].decoder, ours[to].decoder, 0, INT64_MAX);
+        vlp_bert_names_writer(map, theirs[copy].writer, ours[to].lm, ours[to].decoder);
         vlp_name_map_add(map, theirs[copy].heads, theirs[copy].head_count, "", ours[to].heads);
     }
 }

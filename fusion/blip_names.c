@@ -43,17 +43,19 @@ static const struct {
 };
 
 static const struct {
-    const char *vision, *text, *heads;
+    const char *vision, *text, *decoder, *lm, *heads;
 } ours[] = {
-    {"vision.", "text.", ""},
-    {"objective.momentum.vision.", "objective.momentum.text.", "objective.momentum."},
+    {"vision.", "text.", "decoder.", "lm.", ""},
+    {"objective.momentum.vision.", "objective.momentum.text.", "objective.momentum.decoder.",
+     "objective.momentum.lm.", "objective.momentum."},
 };
 
-static void add_decoder(vlp_name_map *map, const vlp_model_config *c) {
-    if (c->decoder_shared) vlp_bert_names_attention(map, "text_decoder.bert.", "decoder.");
-    const char *rest = c->decoder_shared ? "text." : "decoder.";
+static void add_decoder(vlp_name_map *map, const vlp_model_config *c, int to) {
+    const char *rest = c->decoder_shared ? ours[to].text : ours[to].decoder;
+    if (c->decoder_shared) vlp_bert_names_attention(map, "text_decoder.bert.", ours[to].decoder);
     vlp_bert_names_layers(map, "text_decoder.bert.", rest, 0, INT64_MAX);
-    vlp_bert_names_writer(map, "text_decoder.", "lm.", c->decoder_untied ? "lm." : rest);
+    vlp_bert_names_writer(map, "text_decoder.", ours[to].lm,
+                          c->decoder_untied ? ours[to].lm : rest);
 }
 
 void vlp_blip_names(vlp_name_map *map, const vlp_model_config *c, const vlp_safetensors *file,
@@ -66,5 +68,5 @@ void vlp_blip_names(vlp_name_map *map, const vlp_model_config *c, const vlp_safe
         vlp_bert_names_layers(map, theirs[copy].text, ours[to].text, 0, INT64_MAX);
         vlp_name_map_add(map, theirs[copy].heads, theirs[copy].head_count, "", ours[to].heads);
     }
-    add_decoder(map, c);
+    add_decoder(map, c, momentum);
 }

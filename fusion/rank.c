@@ -58,7 +58,7 @@ static vlp_status choose(const ranking *r) {
         const vlp_real *row = vlp_real_data(logits) + i * vocab;
         double lse = log_sum_exp(row, vocab);
         int64_t count = 0;
-        for (int64_t a = 0; a < c->batch; a++)
+        for (int64_t a = c->batch - 1; a >= 0; a--) /* of equals the later, as the references' */
             insert(r->first + i * k, r->order + i * k, &count, k,
                    (double)row[c->ids[a * c->length + 1]] - lse, (int32_t)a);
     }

@@ -148,8 +148,7 @@ vlp_tensor *const *vlp_encodings_twin_keys(vlp_encodings *e) {
     encode_twin(e);
     if (!e->twin.has_image_keys && e->twin.image_tokens) {
         bool before = vlp_encodings_pause(e);
-        vlp_fusion_keys(e->tape, &e->momentum->twin->fusion, e->twin.image_tokens,
-                        e->twin.image_keys);
+        vlp_model_image_keys(e->tape, e->momentum->twin, e->twin.image_tokens, e->twin.image_keys);
         vlp_encodings_go_on(e, before);
         e->twin.has_image_keys = true;
     }
@@ -158,7 +157,7 @@ vlp_tensor *const *vlp_encodings_twin_keys(vlp_encodings *e) {
 
 vlp_tensor *const *vlp_encodings_image_keys(vlp_encodings *e) {
     if (!e->has_image_keys)
-        vlp_fusion_keys(e->tape, &e->model->fusion, vlp_encodings_image_tokens(e), e->image_keys);
+        vlp_model_image_keys(e->tape, e->model, vlp_encodings_image_tokens(e), e->image_keys);
     e->has_image_keys = true;
     return e->image_keys;
 }

@@ -12,6 +12,7 @@
 #include "objectives/kinds.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     double share;
@@ -53,6 +54,7 @@ typedef struct {
 typedef struct {
     int64_t n; /* B, or the share of it */
     int32_t *text, *image, *target;
+    int32_t *ids;  /* [3n, L] */
     uint8_t *mask; /* [3n, L] */
 } triples;
 
@@ -86,6 +88,8 @@ static void fill(itm_state *s, const vlp_pairs *pairs, const similarities *from,
             t->text[row] = texts[k];
             t->image[row] = images[k];
             t->target[row] = targets[k];
+            memcpy(t->ids + row * length, pairs->tokens.ids + texts[k] * length,
+                   (size_t)length * sizeof *t->ids);
             for (int64_t l = 0; l < length; l++)
                 t->mask[row * length + l] =
                     pairs->tokens.attention_mask
@@ -107,20 +111,27 @@ static bool allocate(vlp_tape *tape, const vlp_pairs *pairs, triples *t) {
     t->text = vlp_tape_alloc(tape, rows * sizeof *t->text);
     t->image = vlp_tape_alloc(tape, rows * sizeof *t->image);
     t->target = vlp_tape_alloc(tape, rows * sizeof *t->target);
+    t->ids = vlp_tape_alloc(tape, rows * (size_t)pairs->tokens.length * sizeof *t->ids);
     t->mask = vlp_tape_alloc(tape, rows * (size_t)pairs->tokens.length);
     return vlp_tape_status(tape) == VLP_OK;
+}
+
+/* Models that fuse in the text tower read the negatives' words anew (BLIP, Li et al., 2022). */
+static vlp_tensor *fuse(vlp_encodings *e, const triples *t) {
+    vlp_tokens texts = {3 * t->n, e->pairs->tokens.length, t->ids, NULL, t->mask};
+    vlp_tensor *states = NULL;
+    if (!vlp_model_fuses_anew(e->model))
+        states = vlp_gather_samples(e->tape, vlp_encodings_text_tokens(e), t->text, 3 * t->n);
+    return vlp_model_fuse(e->tape, e->model, &texts, states, vlp_encodings_image_keys(e), t->image);
 }
 
 static vlp_tensor *loss(void *state, vlp_encodings *e) {
     itm_state *s = state;
     similarities from = similarities_of(s, e);
-    vlp_tensor *text = vlp_encodings_text_tokens(e);
     triples t = {.n = vlp_pairs_share(e->pairs, s->share)};
     if (!allocate(e->tape, e->pairs, &t)) return NULL;
     if (!vlp_tape_planning(e->tape)) fill(s, e->pairs, &from, &t);
-    text = vlp_gather_samples(e->tape, text, t.text, 3 * t.n);
-    vlp_tensor *fused = vlp_fusion_forward(e->tape, &e->model->fusion, text, t.mask,
-                                           vlp_encodings_image_keys(e), t.image);
+    vlp_tensor *fused = fuse(e, &t);
     e->match_logits = vlp_model_match(e->tape, e->model, fused);
     return vlp_cross_entropy(e->tape, e->match_logits, t.target, 0);
 }

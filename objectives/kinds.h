@@ -9,5 +9,6 @@ extern const vlp_objective_kind vlp_objective_sigmoid;
 extern const vlp_objective_kind vlp_objective_itm;
 extern const vlp_objective_kind vlp_objective_mlm;
 extern const vlp_objective_kind vlp_objective_mim;
+extern const vlp_objective_kind vlp_objective_lm;
 
 #endif

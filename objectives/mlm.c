@@ -111,17 +111,16 @@ static bool mask_batch(const mlm_state *s, vlp_encodings *e, masked_batch *m) {
 
 vlp_tensor *vlp_mlm_states(vlp_tape *tape, const vlp_model *model, const vlp_tokens *tokens,
                            vlp_tensor *const *keys, const int32_t *images) {
-    vlp_tensor *x = vlp_model_text_tokens(tape, model, tokens);
-    if (model->config.fusion.depth == 0) return x;
-    return vlp_fusion_forward(tape, &model->fusion, x, tokens->attention_mask, keys, images);
+    vlp_tensor *x = vlp_model_fuses_anew(model) ? NULL : vlp_model_text_tokens(tape, model, tokens);
+    return vlp_model_can_fuse(model) ? vlp_model_fuse(tape, model, tokens, x, keys, images) : x;
 }
 
 /* States of the masked rows: of the model, or of its twin. */
 static vlp_tensor *states(vlp_encodings *e, const masked_batch *m, bool twin) {
     const vlp_model *model = twin ? e->momentum->twin : e->model;
-    vlp_tensor *const *keys = model->config.fusion.depth == 0 ? NULL
-                              : twin                          ? vlp_encodings_twin_keys(e)
-                                                              : vlp_encodings_image_keys(e);
+    vlp_tensor *const *keys = !vlp_model_can_fuse(model) ? NULL
+                              : twin                     ? vlp_encodings_twin_keys(e)
+                                                         : vlp_encodings_image_keys(e);
     vlp_tokens tokens = e->pairs->tokens;
     tokens.ids = m->ids;
     tokens.batch = m->batch;
@@ -150,7 +149,7 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     const vlp_bert *text = &e->model->text;
     vlp_tensor *x = states(e, &m, false);
     if (!e->momentum || s->alpha == 0)
-        return vlp_mlm_head_loss(e->tape, &s->head, text, x, m.targets);
+        return vlp_mlm_head_loss(e->tape, &s->head, text, x, m.targets, 0);
     const vlp_real *soft = soft_targets(e, &m);
     if (!soft) return NULL;
     double alpha = s->alpha * e->momentum->ramp;

@@ -30,7 +30,10 @@ vlp_status vlp_momentum_new(vlp_momentum **out, const vlp_model *model,
     m->options = *options;
     m->model = model;
     m->ramp = 1;
-    vlp_status status = vlp_model_new_parts(&m->twin, &model->config, VLP_MODEL_SPACE);
+    vlp_model_config config = model->config; /* what is written is not averaged */
+    config.decoder = (vlp_bert_config){0};
+    config.decoder_shared = false;
+    vlp_status status = vlp_model_new_parts(&m->twin, &config, VLP_MODEL_SPACE);
     if (status == VLP_OK && options->mlm) declare_mlm(m);
     if (status == VLP_OK) status = vlp_params_allocate(m->twin->params, false);
     if (status == VLP_OK) status = vlp_momentum_reserve(m, 1);

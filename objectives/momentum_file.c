@@ -133,6 +133,7 @@ static vlp_status import_queues(vlp_momentum *m, const vlp_safetensors *file) {
     VLP_TRY(import_rows(file, "image_queue", queue, e, m->images + m->room * e, &images));
     VLP_TRY(import_rows(file, "text_queue", queue, e, m->texts + m->room * e, &texts));
     const vlp_safetensor *next = vlp_safetensors_find(file, "queue_ptr");
+    if (!next) next = vlp_safetensors_find(file, "ptr_queue");
     const vlp_safetensor *ids = vlp_safetensors_find(file, "idx_queue");
     if (images && texts && next && next->numel == 1) {
         double at = vlp_safetensor_value(next, 0);

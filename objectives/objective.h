@@ -11,7 +11,7 @@
 
 /* Weight 0 switches an objective off: it then declares no parameters and costs nothing. */
 typedef struct {
-    double itc_weight, itm_weight, mlm_weight, mim_weight;
+    double itc_weight, itm_weight, mlm_weight, mim_weight, lm_weight;
     double itm_share, mlm_share,
         mim_share; /* of the batch that each works on: less work, more noise */
     double sigmoid_weight, sigmoid_bias; /* and the initial bias of its logits */
@@ -23,7 +23,8 @@ typedef struct {
     double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */
     bool mlm_whole_words;        /* all pieces of a word together */
     double mim_ratio;            /* share of patches that are masked */
-    int mim_loss;                /* vlp_regression */
+    double lm_share, lm_label_smoothing;
+    int mim_loss; /* vlp_regression */
 } vlp_objective_options;
 
 /* What an objective is built from; borrowed. */

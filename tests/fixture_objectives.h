@@ -27,6 +27,7 @@ static inline vlp_objective_options objectives_defaults(void) {
                                    .itm_share = 1,
                                    .mlm_share = 1,
                                    .mim_share = 1,
+                                   .lm_share = 1,
                                    .mlm_probability = 0.3,
                                    .mlm_mask = 0.8,
                                    .mlm_random = 0.1,
@@ -89,6 +90,17 @@ static inline vlp_model_config objectives_model(int64_t vocab, double dropout) {
     };
 }
 
+/* BLIP's: the text tower fuses, and a decoder shares it. */
+static inline void objectives_write(vlp_model_config *config) {
+    config->fusion.depth = 0;
+    config->text.context_width = config->vision.width;
+    config->text.depth = 2;
+    config->decoder_shared = true;
+    config->bos_id = config->text.vocab++;
+    config->enc_id = config->text.vocab++;
+    config->eos_id = 3;
+}
+
 static inline void objectives_batch(objectives_world *w) {
     static const char *const captions[OBJECTIVES_BATCH] = {
         "a red square", "two large green circles on the paper", "bluely", "the large circle"};
@@ -121,6 +133,7 @@ static inline void objectives_open_model(objectives_world *w, const vlp_objectiv
     vlp_model_config config = objectives_model(vlp_tokenizer_size(w->tokenizer), dropout);
     config.plain_temperature = config.projection_bias = plain_temperature;
     config.temperature_most = 0.5;
+    if (options->lm_weight > 0) objectives_write(&config);
     assert_int_equal(vlp_model_new(&w->model, &config), VLP_OK);
     vlp_objective_setup setup = {w->model, w->tokenizer, options};
     assert_int_equal(vlp_objectives_create(&w->objectives, &setup), VLP_OK);

@@ -119,12 +119,26 @@ static void test_grad_objectives__with_dropout_smoothing_mse_and_shares(void **s
     check(&options, 0.2, false);
 }
 
+static void test_grad_objectives__with_a_decoder_that_shares_the_text_tower(void **state) {
+    (void)state;
+    vlp_objective_options options = objectives_defaults();
+    options.mlm_weight = options.mim_weight = 0;
+    options.lm_weight = 1;
+    options.lm_label_smoothing = 0.1;
+    check(&options, 0, false);
+    options = albef(0.4);
+    options.lm_weight = 2;
+    options.lm_share = 0.5;
+    check(&options, 0.2, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grad_objectives__all_four_agree_with_differences),
         cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_mse_and_shares),
         cmocka_unit_test(test_grad_objectives__with_momentum_and_soft_targets),
         cmocka_unit_test(test_grad_objectives__with_momentum_and_a_plain_temperature),
+        cmocka_unit_test(test_grad_objectives__with_a_decoder_that_shares_the_text_tower),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,9 +111,9 @@ vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const
 }
 
 vlp_tensor *vlp_mlm_head_loss(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
-                              vlp_tensor *x, const int32_t *target) {
+                              vlp_tensor *x, const int32_t *target, double label_smoothing) {
     return vlp_linear_cross_entropy(tape, transformed(tape, head, bert, x), vocabulary(head, bert),
-                                    head->bias, target, 0);
+                                    head->bias, target, label_smoothing);
 }
 
 void vlp_tokens_trim(const vlp_tokens *tokens, int32_t *ids, uint8_t *mask, vlp_tokens *out) {

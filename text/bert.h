@@ -62,6 +62,6 @@ vlp_tensor *vlp_mlm_head_forward(vlp_tape *tape, const vlp_mlm_head *head, const
                                  vlp_tensor *x);
 /* Their cross-entropy with target [R] (host; negative = ignored) without keeping R x V logits. */
 vlp_tensor *vlp_mlm_head_loss(vlp_tape *tape, const vlp_mlm_head *head, const vlp_bert *bert,
-                              vlp_tensor *x, const int32_t *target);
+                              vlp_tensor *x, const int32_t *target, double label_smoothing);
 
 #endif

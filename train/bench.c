@@ -125,6 +125,7 @@ static vlp_status assemble(bench *b, const vlp_recipe *recipe, int64_t vocab,
     VLP_TRY(synthetic_tokenizer(vocab ? vocab : DEFAULT_VOCAB, &b->tokenizer));
     vlp_model_config config;
     vlp_recipe_model(recipe, vlp_tokenizer_size(b->tokenizer), &config);
+    vlp_recipe_marks(recipe, b->tokenizer, &config);
     VLP_TRY(vlp_model_new(&b->model, &config));
     vlp_objective_setup setup = {b->model, b->tokenizer, &recipe->objectives};
     VLP_TRY(vlp_objectives_create(&b->objectives, &setup));
@@ -251,6 +252,7 @@ vlp_status vlp_bench_encoder_new(vlp_bench_encoder *out, const vlp_recipe *recip
     vlp_status status = synthetic_tokenizer(DEFAULT_VOCAB, &out->tokenizer);
     if (status == VLP_OK) {
         vlp_recipe_model(recipe, vlp_tokenizer_size(out->tokenizer), &config);
+        vlp_recipe_marks(recipe, out->tokenizer, &config);
         status = vlp_model_new(&out->model, &config);
     }
     if (status == VLP_OK) status = vlp_params_allocate(out->model->params, false);

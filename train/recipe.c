@@ -135,6 +135,10 @@ vlp_status vlp_recipe_check(const vlp_recipe *r) {
         return VLP_FAIL(VLP_ERR_USAGE,
                         "temperature %g is below temperature_least %g: it would never learn",
                         r->temperature, r->temperature_least);
+    if (r->fusion_in_text && r->fusion_depth > 0)
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "fusion_in_text is true and fusion_depth %lld; set one to false or 0",
+                        (long long)r->fusion_depth);
     if (r->epochs == 0 && r->steps == 0 && r->max_minutes == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "how long? give --steps, --epochs or --max-minutes");
     return VLP_OK;
@@ -144,6 +148,13 @@ vlp_json *vlp_recipe_to_json(const vlp_recipe *recipe) {
     vlp_json *json = vlp_json_new_object();
     vlp_json_set(json, "set", vlp_options_write(vlp_recipe_options, recipe));
     return json;
+}
+
+void vlp_recipe_marks(const vlp_recipe *r, const vlp_tokenizer *tokenizer, vlp_model_config *out) {
+    if (!r->fusion_in_text) return;
+    out->bos_id = out->text.vocab++;
+    out->enc_id = out->text.vocab++;
+    out->eos_id = vlp_tokenizer_special(tokenizer).sep;
 }
 
 void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out) {
@@ -196,6 +207,9 @@ void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out)
         .logit_scale_max = -log(r->temperature_least),
         .text_length = r->text_length,
     };
+    if (!r->fusion_in_text) return; /* BLIP: a decoder shares the text tower's layers */
+    out->text.context_width = r->width;
+    out->decoder_shared = r->objectives.lm_weight > 0;
 }
 
 vlp_transform vlp_recipe_transform(const vlp_recipe *r) {

@@ -25,7 +25,7 @@ typedef struct {
     int pool;        /* vlp_pool_kind */
     double mlp_ratio, text_mlp_ratio, dropout, drop_path;
     int64_t text_types, text_positions; /* positions 0 = text_length */
-    bool projection_bias, plain_temperature;
+    bool fusion_in_text, projection_bias, plain_temperature;
     double temperature, temperature_least, temperature_most; /* initial value, clamps */
 
     vlp_objective_options objectives;
@@ -78,6 +78,11 @@ vlp_status vlp_recipe_take_sizes(vlp_recipe *recipe, const vlp_model_config *mod
                                  const char *where);
 
 void vlp_recipe_model(const vlp_recipe *recipe, int64_t vocab, vlp_model_config *out);
+/* Gives a model that fuses in its text tower the tokens after the tokenizer's that texts begin
+ * with.
+ */
+void vlp_recipe_marks(const vlp_recipe *recipe, const vlp_tokenizer *tokenizer,
+                      vlp_model_config *model);
 vlp_transform vlp_recipe_transform(const vlp_recipe *recipe);
 
 #endif

@@ -23,6 +23,9 @@ static void leave_out(vlp_model_config *c, const vlp_model_config *from) {
     if (c->pool.kind != VLP_POOL_MAP) c->pool.heads = from->pool.heads; /* of nothing */
     c->logit_bias = from->logit_bias;
     c->logit_bias_init = from->logit_bias_init;
+    c->bos_id = from->bos_id;
+    c->enc_id = from->enc_id;
+    c->eos_id = from->eos_id;
 }
 
 /* The first line of a that is another in b; "" = none. */
@@ -58,12 +61,11 @@ static vlp_status compare(const vlp_model_config *want, const vlp_model_config *
 }
 
 vlp_status vlp_recipe_take_sizes(vlp_recipe *r, const vlp_model_config *c, const char *where) {
-    bool writes = c->decoder_shared || c->decoder.width > 0;
-    if (writes || c->text.width == 0 || c->text.context_width > 0 || c->embedding == 0)
+    if (c->decoder.width > 0 || c->text.width == 0 || c->embedding == 0)
         return VLP_FAIL(
             VLP_ERR_UNSUPPORTED,
             "%s cannot be trained further: recipes describe a ViT and a BERT with a shared space, "
-            "without a decoder",
+            "without a decoder of its own",
             where);
     r->image_size = c->vision.image_height;
     r->patch = c->vision.patch;
@@ -79,6 +81,7 @@ vlp_status vlp_recipe_take_sizes(vlp_recipe *r, const vlp_model_config *c, const
     r->text_positions = c->text.positions;
     r->fusion_depth = c->fusion.depth;
     r->pool = (int)c->pool.kind;
+    r->fusion_in_text = c->text.context_width > 0;
     r->embedding = c->embedding;
     r->projection_bias = c->projection_bias;
     r->plain_temperature = c->plain_temperature;

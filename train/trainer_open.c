@@ -103,6 +103,7 @@ static vlp_status init_weights(vlp_trainer *t) {
 static vlp_status build_model(vlp_trainer *t) {
     vlp_model_config config;
     vlp_recipe_model(&t->recipe, vlp_tokenizer_size(t->tokenizer), &config);
+    vlp_recipe_marks(&t->recipe, t->tokenizer, &config);
     VLP_TRY(vlp_model_new(&t->model, &config));
     vlp_objective_setup setup = {t->model, t->tokenizer, &t->recipe.objectives};
     VLP_TRY(vlp_objectives_create(&t->objectives, &setup));

@@ -85,3 +85,23 @@ complains "has no space that pictures and texts share"
 run 2 caption captions
 run 2 answer answers pictures/000.png
 complains "a question"
+
+# a model of one's own: trained, captioned, searched
+run 0 pretrain blip --size nano --set image_size=32 --set patch=16 --set width=32 --set heads=2 \
+    --set vision_depth=1 --set text_depth=2 --set embedding=16 --set momentum.queue=16 --steps 40 \
+    --batch 8 --vocab 200 --data pairs.db --out written --quiet --threads 2
+losses() { sed -n "$1p" written/metrics.jsonl | grep -o '"lm":[0-9.]*' | head -1 | cut -d: -f2; }
+awk -v first="$(losses 1)" -v last="$(losses 40)" 'BEGIN {exit !(last + 0.5 < first)}' ||
+    fail "the loss of captions went from $(losses 1) to $(losses 40)"
+run 0 caption written pictures/000.png pictures/001.png --json
+lines 2
+grep -q '"caption":"[a-z]' out || fail "no words in a caption"
+run 0 embed pairs.db --model written
+run 0 search pairs.db "a red square" --model written --rerank 5 --top 3
+lines 3
+run 2 answer written pictures/000.png "what"
+complains "was not trained on questions"
+run 2 pretrain blip --size nano --set fusion_depth=2 --steps 1 --data pairs.db --out never
+complains "set one to false or 0"
+run 2 pretrain clip --size nano --set lm.weight=1 --steps 1 --data pairs.db --out never
+complains "lm needs a model with a decoder"

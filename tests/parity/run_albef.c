@@ -1,4 +1,4 @@
-/* "ALBEF pre-training" and "ALBEF retrieval fine-tuning": a step with the momentum twin and its
+/* ALBEF's and BLIP's pre-training and retrieval fine-tuning: a step with the momentum twin and its
  * queues, by the objectives that people train with. */
 #include "core/memory.h"
 #include "fusion/albef.h"
@@ -10,6 +10,21 @@
 #include <math.h>
 #include <string.h>
 
+/* Where the references differ: whether the temperature is clamped; negatives are drawn by the
+ * similarities to the twin's features or to the model's own; what is added to each probability. */
+typedef struct {
+    const char *system;
+    bool clamps, own_features;
+    double margin;
+} rule;
+
+static const rule rules[] = {
+    {"ALBEF pre-training", true, false, 0},
+    {"ALBEF retrieval fine-tuning", false, false, 0},
+    {"BLIP pre-training", true, false, 1e-4},
+    {"BLIP retrieval fine-tuning", true, true, 0},
+};
+
 typedef struct {
     vlp_model *model;
     vlp_objectives objectives;
@@ -18,21 +33,25 @@ typedef struct {
     vlp_given given;
     int64_t *image_groups, *caption_groups;
     const int32_t *ids; /* of the pictures; NULL = all are different */
-    bool pretraining;   /* the temperature is clamped */
-    vlp_encodings e;    /* of the last pass */
+    const rule *rule;
+    vlp_encodings e;               /* of the last pass */
+    vlp_tensor *own_i2t, *own_t2i; /* [B, B]: of the model's features alone */
 } albef_run;
 
 /* What the objectives are called here. */
 static const struct {
     const char *ours, *theirs;
-} losses[] = {{"itc", "loss_ita"}, {"itm", "loss_itm"}, {"mlm", "loss_mlm"}};
+} losses[] = {{"itc", "loss_ita"}, {"itm", "loss_itm"}, {"mlm", "loss_mlm"}, {"lm", "loss_lm"}};
 
-static vlp_objective_options options_of(const vlp_json *config, bool mlm) {
+static vlp_objective_options options_of(const vlp_json *config, bool mlm, bool lm) {
     double alpha = vlp_json_double(config, "alpha", 0.4);
     bool distill = vlp_json_bool(config, "distill", true);
     return (vlp_objective_options){.itc_weight = 1,
                                    .itm_weight = 1,
                                    .mlm_weight = mlm,
+                                   .lm_weight = lm,
+                                   .lm_share = 1,
+                                   .lm_label_smoothing = 0.1,
                                    .itm_share = 1,
                                    .mlm_share = 1,
                                    .mlm_probability = 1,
@@ -44,7 +63,8 @@ static vlp_objective_options options_of(const vlp_json *config, bool mlm) {
 
 static vlp_status declare(parity_model *m, albef_run *r) {
     VLP_TRY(parity_albef_declare(m, &r->model));
-    r->options = options_of(m->c->config, parity_checkpoint_find(m, "objective.mlm.bias"));
+    r->options = options_of(m->c->config, parity_checkpoint_find(m, "objective.mlm.bias"),
+                            vlp_model_can_write(r->model));
     vlp_objective_setup setup = {.model = r->model, .options = &r->options};
     return vlp_objectives_create(&r->objectives, &setup);
 }
@@ -99,6 +119,16 @@ static vlp_tensor *all_logits(parity_model *m, albef_run *r, const vlp_model *mo
                                 vlp_mlm_states(m->tape, model, &tokens, keys, NULL));
 }
 
+/* Logits of all tokens; the loss looks at those that predict one. */
+static void name_lm(parity_model *m, albef_run *r) {
+    vlp_tokens text =
+        vlp_tokens_begin_with(m->tape, &r->pairs.tokens, (int32_t)r->model->config.bos_id);
+    parity_output(m,
+                  vlp_model_decode(m->tape, r->model, &text,
+                                   &(vlp_stack_input){.context = vlp_encodings_image_keys(&r->e)}),
+                  "lm_logits");
+}
+
 static void name_outputs(parity_model *m, albef_run *r, vlp_tensor *const *terms) {
     vlp_encodings *e = &r->e;
     for (int i = 0; i < r->objectives.count; i++)
@@ -116,6 +146,9 @@ static void name_outputs(parity_model *m, albef_run *r, vlp_tensor *const *terms
     parity_output(m, e->twin.image_embedding, "image_feat_m");
     parity_output(m, e->twin.text_embedding, "text_feat_m");
     parity_output(m, e->match_logits, "itm_logits");
+    r->own_i2t = vlp_model_similarity(m->tape, r->model, e->image_embedding, e->text_embedding);
+    r->own_t2i = vlp_transpose(m->tape, r->own_i2t);
+    if (vlp_model_can_write(r->model)) name_lm(m, r);
     if (!r->given.masked_ids) return;
     parity_output(m, all_logits(m, r, r->model, vlp_encodings_image_keys(e)), "mlm_logits");
     parity_output(m, all_logits(m, r, r->objectives.momentum->twin, vlp_encodings_twin_keys(e)),
@@ -145,7 +178,7 @@ static vlp_status expect_weights(parity_model *m, albef_run *r, const char *name
         for (int64_t j = 0; j < n; j++)
             p[i * n + j] = vlp_pairs_positive(&r->pairs, i, j)
                                ? 0
-                               : (vlp_real)(exp((double)row[j] - largest) / sum);
+                               : (vlp_real)(exp((double)row[j] - largest) / sum + r->rule->margin);
     }
     parity_expect(m->report, name, 2, (int64_t[]){n, n}, p);
     vlp_free(p);
@@ -174,6 +207,7 @@ static vlp_status expect_ids(parity_model *m, const vlp_momentum *momentum) {
         ids[r] = (int32_t)momentum->image_groups[momentum->room + r];
     parity_expect_i32(m->report, "after/idx_queue", 2, (int64_t[]){1, queue}, ids);
     parity_expect_i32(m->report, "after/queue_ptr", 1, (int64_t[]){1}, &next);
+    parity_expect_i32(m->report, "after/ptr_queue", 1, (int64_t[]){1}, &next);
     vlp_free(ids);
     return VLP_OK;
 }
@@ -195,11 +229,12 @@ static vlp_status step(parity_model *m, albef_run *r) {
     vlp_objectives_start(&r->objectives, 0);
     VLP_TRY(vlp_momentum_import(momentum, m->c->model, &found));
     vlp_model_names(&twin_map, &r->model->config, m->c->model, true);
-    if (r->pretraining) vlp_model_clamp(r->model);
+    if (r->rule->clamps) vlp_model_clamp(r->model);
     vlp_momentum_update(momentum);
     VLP_TRY(parity_model_compute(m, build, r));
-    VLP_TRY(expect_weights(m, r, "weights_i2t", r->e.i2t));
-    VLP_TRY(expect_weights(m, r, "weights_t2i", r->e.t2i));
+    bool own = r->rule->own_features;
+    VLP_TRY(expect_weights(m, r, "weights_i2t", own ? r->own_i2t : r->e.i2t));
+    VLP_TRY(expect_weights(m, r, "weights_t2i", own ? r->own_t2i : r->e.t2i));
     vlp_objectives_after_batch(&r->objectives, &r->pairs);
     return expect_after(m, r, &twin_map);
 }
@@ -211,9 +246,15 @@ static vlp_status run(parity_model *m, albef_run *r) {
     return step(m, r);
 }
 
+static const rule *rule_of(const char *system) {
+    size_t i = 0;
+    while (strcmp(rules[i].system, system) != 0) i++; /* main.c names no others */
+    return &rules[i];
+}
+
 vlp_status parity_run_albef(const parity_case *c, parity_report *report) {
     parity_model m;
-    albef_run r = {.pretraining = strcmp(c->system, "ALBEF pre-training") == 0};
+    albef_run r = {.rule = rule_of(c->system)};
     vlp_status status = parity_model_open(&m, c, report);
     if (status == VLP_OK) status = run(&m, &r);
     vlp_objectives_destroy(&r.objectives);

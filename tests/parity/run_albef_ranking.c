@@ -1,5 +1,5 @@
-/* "ALBEF retrieval evaluation": cosines between all images and all texts, the best k of each ranked
- * anew by the matching head, recall of both rankings. */
+/* ALBEF's and BLIP's retrieval evaluation: cosines between all images and all texts, the best k of
+ * each ranked anew by the matching head (BLIP: plus the cosine), recall of both rankings. */
 #include "core/memory.h"
 #include "parity/albef.h"
 #include "parity/runners.h"
@@ -52,6 +52,7 @@ static vlp_status sort_row(const vlp_real *scores, int64_t n, int64_t stride, ca
 typedef struct {
     int64_t count;
     int32_t *text, *image; /* [count] */
+    int32_t *ids;          /* [count, L] */
     uint8_t *mask;         /* [count, L] */
 } chosen_pairs;
 
@@ -60,6 +61,7 @@ static bool allocate(parity_model *m, const ranking_run *r, const ranking *ranke
     p->count = ranked->rows * r->k;
     p->text = vlp_tape_alloc(m->tape, (size_t)p->count * sizeof *p->text);
     p->image = vlp_tape_alloc(m->tape, (size_t)p->count * sizeof *p->image);
+    p->ids = vlp_tape_alloc(m->tape, (size_t)(p->count * r->tokens.length) * sizeof *p->ids);
     p->mask = vlp_tape_alloc(m->tape, (size_t)(p->count * r->tokens.length));
     return vlp_tape_status(m->tape) == VLP_OK;
 }
@@ -74,6 +76,8 @@ static void choose(const ranking_run *r, const ranking *ranked, candidate *order
         for (int64_t j = 0; j < r->k; j++, n++) {
             p->image[n] = (int32_t)(by_image ? i : order[j].at);
             p->text[n] = (int32_t)(by_image ? order[j].at : i);
+            memcpy(p->ids + n * length, r->tokens.ids + p->text[n] * length,
+                   (size_t)length * sizeof *p->ids);
             memcpy(p->mask + n * length, r->tokens.attention_mask + p->text[n] * length,
                    (size_t)length);
         }
@@ -87,7 +91,9 @@ static void fill_table(ranking_run *r, ranking *ranked, const chosen_pairs *p,
     for (int64_t n = 0; n < p->count; n++) {
         int64_t row = by_image ? p->image[n] : p->text[n];
         int64_t column = by_image ? p->text[n] : p->image[n];
-        ranked->table[row * ranked->columns + column] = logits[2 * n + 1];
+        vlp_real cosine = vlp_real_data(r->similarity)[p->image[n] * r->texts + p->text[n]];
+        ranked->table[row * ranked->columns + column] =
+            logits[2 * n + 1] + (vlp_model_fuses_anew(r->model) ? cosine : 0);
     }
 }
 
@@ -101,9 +107,11 @@ static void rank_anew(parity_model *m, ranking_run *r, ranking *ranked) {
     }
     bool real = !vlp_tape_planning(m->tape);
     if (real) choose(r, ranked, order, &p);
-    vlp_tensor *text = vlp_gather_samples(m->tape, r->text_tokens, p.text, p.count);
-    vlp_tensor *fused =
-        vlp_fusion_forward(m->tape, &r->model->fusion, text, p.mask, r->keys, p.image);
+    vlp_tokens texts = {p.count, r->tokens.length, p.ids, NULL, p.mask};
+    vlp_tensor *text = vlp_model_fuses_anew(r->model)
+                           ? NULL
+                           : vlp_gather_samples(m->tape, r->text_tokens, p.text, p.count);
+    vlp_tensor *fused = vlp_model_fuse(m->tape, r->model, &texts, text, r->keys, p.image);
     vlp_tensor *logits = vlp_model_match(m->tape, r->model, fused);
     if (logits && real) fill_table(r, ranked, &p, vlp_real_data(logits));
     vlp_free(order);
@@ -117,7 +125,7 @@ static vlp_tensor *build(parity_model *m, void *ctx) {
         r->pixels, false);
     vlp_tensor *images = vlp_model_image_tokens(m->tape, r->model, pixels);
     r->text_tokens = vlp_model_text_tokens(m->tape, r->model, &r->tokens);
-    vlp_fusion_keys(m->tape, &r->model->fusion, images, r->keys);
+    vlp_model_image_keys(m->tape, r->model, images, r->keys);
     r->similarity =
         vlp_linear(m->tape, vlp_model_image_embedding(m->tape, r->model, images),
                    vlp_model_text_embedding(m->tape, r->model, &r->tokens, r->text_tokens), NULL,

@@ -1,8 +1,9 @@
-/* BLIP's matching, captioning (official and Hugging Face's names) and question answering.
- * Pre-training and retrieval are in run_momentum.c. */
+/* BLIP's matching, captioning (official and Hugging Face's names) and question answering, and
+ * ALBEF's question answering, which its momentum twin teaches. */
 #include "fusion/generate.h"
 #include "fusion/rank.h"
 #include "objectives/lm.h"
+#include "objectives/momentum.h"
 #include "parity/model.h"
 #include "parity/runners.h"
 
@@ -13,8 +14,8 @@
 static const double smoothing = 0.1; /* of the decoder's targets */
 
 typedef struct {
-    vlp_model *model;
-    const char *image; /* the case's name for the pixels */
+    vlp_model *model, *twin; /* twin: NULL = none */
+    const char *image;       /* the case's name for the pixels */
     const vlp_real *pixels, *weights;
     int64_t batch;
     vlp_tokens text, answer, candidates; /* text: caption or question */
@@ -68,7 +69,8 @@ static vlp_status declare(parity_model *m, blip_run *r) {
     VLP_TRY(vlp_model_new_parts(&r->model, &config, vlp_model_parts(m->c->model)));
     vlp_model_names(&m->map, &config, m->c->model, false);
     parity_model_borrow(m, r->model->params);
-    return VLP_OK;
+    bool twin = vlp_json_bool(m->c->config, "distill", false) && config.decoder_reads_text;
+    return twin ? vlp_model_new_parts(&r->twin, &config, 0) : VLP_OK;
 }
 
 static vlp_tensor *image_tokens(parity_model *m, blip_run *r) {
@@ -128,34 +130,57 @@ static vlp_tensor *build_caption(parity_model *m, void *ctx) {
 }
 
 /* What the decoder of answers attends to. */
-static void question_keys(parity_model *m, blip_run *r, vlp_tensor *image, vlp_tensor **keys) {
+static void question_keys(parity_model *m, blip_run *r, const vlp_model *model, vlp_tensor *image,
+                          vlp_tensor **keys) {
     vlp_tensor *image_keys[VLP_MAX_DEPTH], *text = NULL;
-    vlp_model_image_keys(m->tape, r->model, image, image_keys);
-    if (!vlp_model_fuses_anew(r->model)) text = vlp_model_text_tokens(m->tape, r->model, &r->text);
-    vlp_tensor *fused = vlp_model_fuse(m->tape, r->model, &r->text, text, image_keys, NULL);
-    vlp_model_decoder_keys(m->tape, r->model, fused, keys);
+    vlp_model_image_keys(m->tape, model, image, image_keys);
+    if (!vlp_model_fuses_anew(model)) text = vlp_model_text_tokens(m->tape, model, &r->text);
+    vlp_tensor *fused = vlp_model_fuse(m->tape, model, &r->text, text, image_keys, NULL);
+    vlp_model_decoder_keys(m->tape, model, fused, keys);
+}
+
+static vlp_tensor *answer_logits(parity_model *m, blip_run *r, const vlp_model *model,
+                                 vlp_tensor *image, const vlp_tokens *answer) {
+    vlp_tensor *keys[VLP_MAX_DEPTH];
+    question_keys(m, r, model, image, keys);
+    return vlp_model_decode(m->tape, model, answer,
+                            &(vlp_stack_input){.context = keys,
+                                               .context_index = r->owner,
+                                               .context_mask = r->text.attention_mask});
+}
+
+/* What the momentum twin would answer, without gradients. */
+static const vlp_real *soft_answers(parity_model *m, blip_run *r, const vlp_tokens *answer) {
+    if (!r->twin) return NULL;
+    const vlp_vit_config *c = &r->twin->config.vision;
+    const int64_t shape[] = {r->batch, c->channels, c->image_height, c->image_width};
+    vlp_tape_set_grad(m->tape, false);
+    vlp_tensor *x = vlp_tape_input(m->tape, VLP_REAL, 4, shape, r->pixels, false);
+    x = answer_logits(m, r, r->twin, vlp_model_image_tokens(m->tape, r->twin, x), answer);
+    vlp_tape_set_grad(m->tape, true);
+    parity_output(m, x, "answer_logits_m");
+    return x ? vlp_real_data(x) : NULL;
 }
 
 static vlp_tensor *build_answers(parity_model *m, void *ctx) {
     blip_run *r = ctx;
-    vlp_tensor *keys[VLP_MAX_DEPTH];
-    question_keys(m, r, image_tokens(m, r), keys);
     vlp_tokens answer =
         vlp_tokens_begin_with(m->tape, &r->answer, (int32_t)r->model->config.bos_id);
-    vlp_tensor *logits = vlp_model_decode(
-        m->tape, r->model, &answer,
-        &(vlp_stack_input){
-            .context = keys, .context_index = r->owner, .context_mask = r->text.attention_mask});
+    const vlp_real *soft = soft_answers(m, r, &answer);
+    vlp_tensor *logits = answer_logits(m, r, r->model, image_tokens(m, r), &answer);
     int32_t *targets =
         vlp_tape_alloc(m->tape, (size_t)(answer.batch * answer.length) * sizeof *targets);
     if (!targets) return NULL;
     if (!vlp_tape_planning(m->tape)) vlp_lm_targets(&answer, 0, targets);
     parity_output(m, logits, "answer_logits");
-    return vlp_answer_loss(m->tape, logits,
-                           &(vlp_answers){.targets = targets,
-                                          .weights = r->weights,
-                                          .divisor = (double)r->batch,
-                                          .label_smoothing = smoothing});
+    return vlp_answer_loss(
+        m->tape, logits,
+        &(vlp_answers){.targets = targets,
+                       .weights = r->weights,
+                       .divisor = (double)r->batch,
+                       .label_smoothing = vlp_rank_defaults(r->model, 1).label_smoothing,
+                       .soft = soft,
+                       .alpha = vlp_json_double(m->c->config, "alpha", 0)});
 }
 
 /* A set of decoding options and the name of its results. */
@@ -208,7 +233,7 @@ static vlp_status write_pass(parity_model *m, blip_run *r, vlp_generator *writer
     vlp_tape_set_grad(m->tape, false);
     vlp_tensor *image = image_tokens(m, r);
     if (r->model->config.decoder_reads_text)
-        question_keys(m, r, image, keys);
+        question_keys(m, r, r->model, image, keys);
     else
         vlp_model_decoder_keys(m->tape, r->model, image, keys);
     vlp_generator_source source = {
@@ -263,7 +288,7 @@ static vlp_status rank_pass(parity_model *m, blip_run *r, const vlp_rank_options
                             double *p) {
     vlp_tensor *keys[VLP_MAX_DEPTH];
     vlp_tape_set_grad(m->tape, false);
-    question_keys(m, r, image_tokens(m, r), keys);
+    question_keys(m, r, r->model, image_tokens(m, r), keys);
     vlp_tokens candidates =
         vlp_tokens_begin_with(m->tape, &r->candidates, (int32_t)r->model->config.bos_id);
     vlp_rank_source source = {r->batch, keys, r->text.attention_mask, &candidates};
@@ -307,12 +332,25 @@ static vlp_status rank(parity_model *m, blip_run *r) {
     return status;
 }
 
+/* The twin of the checkpoint takes the step's average. */
+static vlp_status follow(parity_model *m, blip_run *r) {
+    vlp_name_map map = {0};
+    vlp_model_names(&map, &r->model->config, m->c->model, true);
+    VLP_TRY(vlp_params_allocate(r->twin->params, false));
+    VLP_TRY(vlp_params_load(r->twin->params, m->c->model, map, "objective."));
+    vlp_momentum_follow(r->twin->params, r->model->params,
+                        vlp_json_double(m->c->config, "momentum", 0.995));
+    return parity_expect_params(m, "after/", &map, r->twin->params, r->twin->params->values);
+}
+
 static vlp_status run(parity_model *m, blip_run *r) {
     VLP_TRY(declare(m, r));
     VLP_TRY(read_inputs(m, r));
     if (!vlp_model_can_write(r->model)) return parity_model_run(m, build_matching, r);
     bool answers = r->model->config.decoder_reads_text;
-    VLP_TRY(parity_model_run(m, answers ? build_answers : build_caption, r));
+    VLP_TRY(parity_model_load(m, "objective."));
+    if (r->twin) VLP_TRY(follow(m, r));
+    VLP_TRY(parity_model_compute(m, answers ? build_answers : build_caption, r));
     if (r->candidates.batch > 0) VLP_TRY(rank(m, r));
     return generate_all(m, r);
 }
@@ -325,5 +363,6 @@ vlp_status parity_run_blip(const parity_case *c, parity_report *report) {
     vlp_free(r.owner);
     parity_model_close(&m);
     vlp_model_free(r.model);
+    vlp_model_free(r.twin);
     return status;
 }
