@@ -91,6 +91,26 @@ static vlp_status declare(vlp_model *model, unsigned parts) {
     return vlp_model_can_write(model) ? declare_decoder(model) : VLP_OK;
 }
 
+/* Marks that are looked up must be in the vocabulary. */
+static vlp_status check_marks(const vlp_model *model) {
+    const vlp_model_config *c = &model->config;
+    bool writes = vlp_model_can_write(model);
+    int64_t written = c->decoder_shared ? c->text.vocab : c->decoder.vocab;
+    const struct {
+        const char *what;
+        int64_t id, vocab;
+    } marks[] = {
+        {"bos_token_id", c->bos_id, writes ? written : INT64_MAX},
+        {"sep_token_id", c->eos_id, writes ? written : INT64_MAX},
+        {"enc_token_id", c->enc_id, vlp_model_fuses_anew(model) ? c->text.vocab : INT64_MAX}};
+    for (size_t i = 0; i < VLP_COUNT(marks); i++)
+        if (marks[i].id < 0 || marks[i].id >= marks[i].vocab)
+            return VLP_FAIL(VLP_ERR_FORMAT, "config.json: %s %lld, but vocab_size is %lld",
+                            marks[i].what, (long long)marks[i].id, (long long)marks[i].vocab);
+    if (!c->decoder_shared || vlp_model_fuses_anew(model)) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_FORMAT, "config.json: decoder_shared needs encoder_hidden_size");
+}
+
 vlp_status vlp_model_new(vlp_model **out, const vlp_model_config *config) {
     return vlp_model_new_parts(out, config, VLP_MODEL_ALL);
 }
@@ -101,6 +121,7 @@ vlp_status vlp_model_new_parts(vlp_model **out, const vlp_model_config *config, 
     if (!model) return VLP_ERR_MEMORY;
     model->config = *config;
     vlp_status status = vlp_params_new(&model->params);
+    if (status == VLP_OK) status = check_marks(model);
     if (status == VLP_OK) status = declare(model, parts);
     if (status != VLP_OK) {
         vlp_model_free(model);
@@ -186,6 +207,8 @@ bool vlp_model_reads_padding(const vlp_model_config *c) {
 vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
                                  vlp_tensor *b) {
     vlp_tensor *cosine = vlp_linear(tape, a, b, NULL, VLP_ACT_NONE);
+    if (!model->temperature && !model->logit_scale)
+        return vlp_scale(tape, cosine, vlp_model_scale(model));
     vlp_tensor *x = model->temperature ? vlp_divide_by(tape, cosine, model->temperature)
                                        : vlp_scale_exp(tape, cosine, model->logit_scale,
                                                        model->config.logit_scale_max);
@@ -193,6 +216,7 @@ vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_ten
 }
 
 double vlp_model_scale(const vlp_model *model) {
+    if (!model->temperature && !model->logit_scale) return exp(model->config.logit_scale_init);
     if (model->temperature) return 1 / (double)vlp_real_data(model->temperature)[0];
     return exp(fmin((double)vlp_real_data(model->logit_scale)[0], model->config.logit_scale_max));
 }

@@ -133,7 +133,8 @@ bool vlp_model_reads_padding(const vlp_model_config *config);
  * here; a plain temperature is not: trainers clamp it in place by vlp_model_clamp. */
 vlp_tensor *vlp_model_similarity(vlp_tape *tape, const vlp_model *model, vlp_tensor *a,
                                  vlp_tensor *b);
-double vlp_model_scale(const vlp_model *model); /* 1 / temperature, as similarity multiplies by */
+/* 1 / temperature, as similarity multiplies by; the initial one in models without. */
+double vlp_model_scale(const vlp_model *model);
 void vlp_model_clamp(vlp_model *model);
 /* Keys and values of image tokens [Bi, 1 + P, Dv] for every layer that fuses: once for all passes
  * of a step. keys [VLP_MAX_DEPTH] */

@@ -73,6 +73,12 @@ run 0 answer answers pictures/000.png "word7" --choices "word5,word6 word7,word1
 sum=$(tr '\t' '\n' <out | grep '^[01]\.' | awk '{s += $1} END {printf "%.2f", s}')
 [ "$sum" = 1.00 ] || fail "probabilities add up to $sum"
 
+# marks that are not in the vocabulary
+cp -r captions marks
+sed 's/"bos_token_id": 42/"bos_token_id": 44/' captions/config.json >marks/config.json
+run 2 caption marks pictures/000.png
+complains "bos_token_id 44, but vocab_size is 44"
+
 # models that cannot
 run 2 caption answers pictures/000.png
 complains "answers questions; it does not write captions"

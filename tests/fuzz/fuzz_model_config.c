@@ -1,6 +1,7 @@
 /* Reads the bytes as the configuration file of every model family; what is accepted must be within
  * the limits that allocation relies on. */
 #include "fusion/albef.h"
+#include "fusion/blip.h"
 #include "fusion/clip.h"
 #include "text/bert_config.h"
 #include "vision/vit_config.h"
@@ -29,6 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         VLP_ASSERT(model.text.depth >= 0 && model.fusion.depth >= 0 &&
                        model.fusion.width == model.text.width && model.text_length > 0,
                    "an ALBEF without sizes");
+    if (vlp_blip_config_read(&model, json, "config.json") == VLP_OK)
+        VLP_ASSERT(model.text.vocab > 0 && model.text.width > 0 && model.text_length > 0 &&
+                       model.decoder.width == model.text.width && model.embedding > 0,
+                   "a BLIP without sizes");
     vlp_json_free(json);
     return 0;
 }
