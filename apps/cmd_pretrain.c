@@ -201,8 +201,9 @@ const cli_command cmd_pretrain = {
     .summary = "pre-trains a model on image-caption pairs",
     .usage = "RECIPE --data DB --out RUN [options]",
     .details =
-        "RECIPE is a built-in name (vlp, clip, albef) or a JSON file. RUN becomes a model folder\n"
-        "that classify, embed, search and eval open. Ctrl-C saves and stops; --resume goes on.",
+        "RECIPE is a built-in name (vlp, clip, albef, blip) or a JSON file. RUN becomes a model\n"
+        "folder that classify, embed, search, eval and caption open. Ctrl-C saves and stops;\n"
+        "--resume goes on.",
     .examples =
         "  vlp pretrain vlp --size nano --data pairs.db --out run --max-minutes 30\n"
         "  vlp pretrain clip --size small --data pairs.db --out run --epochs 10 --set lr=3e-4\n"
