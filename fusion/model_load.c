@@ -45,20 +45,13 @@ static const struct {
     void (*names)(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                   bool momentum);
 } formats[] = {
-    {"ALBEF", vlp_albef_is_config, vlp_albef_config_read, NULL, vlp_albef_is_file, vlp_albef_parts,
-     vlp_albef_names},
+    {"ALBEF", vlp_albef_is_config, vlp_albef_config_read, vlp_albef_complete, vlp_albef_is_file,
+     vlp_albef_parts, vlp_albef_names},
     {"BLIP", vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file,
      vlp_blip_parts, vlp_blip_names},
     {"CLIP", vlp_clip_is_config, vlp_clip_config_read, vlp_clip_complete, vlp_clip_is_file,
      vlp_clip_parts, vlp_clip_names},
     {NULL, is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
-    {vlp_albef_is_config, vlp_albef_config_read, vlp_albef_complete, vlp_albef_is_file,
-     vlp_albef_parts, vlp_albef_names},
-    {vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file, vlp_blip_parts,
-     vlp_blip_names},
-    {vlp_clip_is_config, vlp_clip_config_read, vlp_clip_complete, vlp_clip_is_file, vlp_clip_parts,
-     vlp_clip_names},
-    {is_any_config, vlp_model_config_read, NULL, is_any_file, all_parts, own_names},
 };
 
 static size_t format_of_file(const vlp_safetensors *file) {

@@ -4,9 +4,7 @@
 
 const vlp_objective_kind *const vlp_objective_kinds[] = {
     &vlp_objective_itc, &vlp_objective_sigmoid, &vlp_objective_itm,
-    &vlp_objective_mlm, &vlp_objective_mim,
-    &vlp_objective_itc, &vlp_objective_itm, &vlp_objective_mlm,
-    &vlp_objective_mim, &vlp_objective_lm,
+    &vlp_objective_mlm, &vlp_objective_mim,     &vlp_objective_lm,
 };
 const int vlp_objective_kind_count = (int)VLP_COUNT(vlp_objective_kinds);
 
