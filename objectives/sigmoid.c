@@ -24,9 +24,8 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     if (!target) return NULL;
     for (int64_t i = 0; !vlp_tape_planning(e->tape) && i < n * n; i++)
         target[i] = vlp_pairs_positive(e->pairs, i / n, i % n) ? 1 : 0;
-    vlp_tensor *similarity = vlp_model_similarity(
-        e->tape, e->model, vlp_encodings_image_embedding(e), vlp_encodings_text_embedding(e));
-    vlp_tensor *mean = vlp_regression_loss(e->tape, similarity, target, VLP_LOSS_BINARY);
+    vlp_tensor *mean =
+        vlp_regression_loss(e->tape, vlp_encodings_similarity(e), target, VLP_LOSS_BINARY);
     return vlp_scale(e->tape, mean, (double)n); /* over images, not over pairs */
 }
 
