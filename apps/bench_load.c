@@ -2,12 +2,11 @@
 #include "apps/bench.h"
 #include "apps/open_index.h"
 
-#include "core/file.h"
 #include "core/memory.h"
 #include "core/op_profile.h"
 #include "core/threads.h"
-#include "datasets/catalogue.h"
 #include "datasets/loader.h"
+#include "datasets/reader.h"
 
 #include <stdio.h>
 
@@ -51,40 +50,40 @@ static vlp_status loader_rate(const cli_args *args, const vlp_index *index, load
     return status;
 }
 
-static vlp_status decode_one(const vlp_index *index, int64_t id, vlp_image *image, vlp_buf *path,
-                             vlp_buf *caption, load *l, double *seconds) {
-    vlp_buf data = {0};
-    vlp_status status = vlp_catalogue_item(index, id, path, caption);
-    if (status == VLP_OK) status = vlp_file_read(path->data, 0, &data);
+static vlp_status decode_one(vlp_reader *reader, int64_t id, vlp_image *image, vlp_buf *data,
+                             load *l, double *seconds) {
+    vlp_located located;
+    VLP_TRY(vlp_reader_locate(reader, id, &located));
+    if (located.stored == VLP_STORED_GREY) return VLP_ERR_UNSUPPORTED;
+    VLP_TRY(vlp_reader_bytes(reader, &located, data));
     double began = vlp_op_profile_clock();
-    if (status == VLP_OK)
-        status = vlp_image_decode(image, (const uint8_t *)data.data, data.len, NULL);
-    if (status == VLP_OK) {
-        *seconds += vlp_op_profile_clock() - began;
-        l->bytes += (int64_t)data.len;
-    }
-    vlp_buf_free(&data);
-    return status;
+    VLP_TRY(vlp_image_decode(image, (const uint8_t *)data->data, data->len, NULL));
+    *seconds += vlp_op_profile_clock() - began;
+    l->bytes += (int64_t)data->len;
+    return VLP_OK;
 }
 
 /* One core, files evenly spread over the index; raw rows (IDX) cannot be decoded alone. */
 static vlp_status decode_rate(const cli_args *args, const vlp_index *index, load *l) {
     vlp_rows rows;
-    VLP_TRY(vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, cli_text(args, "--split", NULL), NULL));
+    vlp_reader *reader;
+    VLP_TRY(vlp_reader_open(&reader, vlp_index_path(index)));
+    vlp_status status =
+        vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, cli_text(args, "--split", NULL), NULL);
     vlp_image image = {0};
-    vlp_buf path = {0}, caption = {0};
+    vlp_buf data = {0};
     double seconds = 0;
     int64_t done = 0, files = rows.count < DECODED_FILES ? rows.count : DECODED_FILES;
     for (int64_t i = 0; i < files && seconds < l->seconds && !cli_stop; i++)
-        if (decode_one(index, rows.ids[i * (rows.count / files)], &image, &path, &caption, l,
-                       &seconds) == VLP_OK)
+        if (decode_one(reader, rows.ids[i * (rows.count / files)], &image, &data, l, &seconds) ==
+            VLP_OK)
             done++;
     l->decode = seconds > 0 ? (double)done / seconds : 0;
     vlp_image_free(&image);
-    vlp_buf_free(&path);
-    vlp_buf_free(&caption);
+    vlp_buf_free(&data);
     vlp_rows_close(&rows);
-    return VLP_OK;
+    vlp_reader_free(reader);
+    return status;
 }
 
 static vlp_status measure(const cli_args *args, load *l) {

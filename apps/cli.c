@@ -3,6 +3,7 @@
 #include "apps/outputs.h"
 
 #include "core/cpu.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/product_backend.h"
@@ -274,6 +275,8 @@ bool cli_quiet(void) {
 vlp_status cli_list_read(cli_list *out, const char *text) {
     *out = (cli_list){0};
     vlp_buf buf = {0};
+    if (vlp_is_special(text))
+        return VLP_FAIL(VLP_ERR_USAGE, "%s is not a regular file; pipe it in and name -", text);
     FILE *file = strcmp(text, "-") == 0 ? stdin : fopen(text, "re");
     vlp_status status = VLP_OK;
     if (file) {

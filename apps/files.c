@@ -1,5 +1,7 @@
 #include "apps/files.h"
 
+#include "core/file.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 bool cli_is_index(const char *path) {
     static const char magic[] = "SQLite format 3";
     char start[sizeof magic] = "";
-    FILE *file = fopen(path, "re");
+    FILE *file = vlp_is_special(path) ? NULL : fopen(path, "re");
     if (!file) return false;
     size_t n = fread(start, 1, sizeof start, file);
     fclose(file);
@@ -18,6 +20,8 @@ bool cli_is_index(const char *path) {
 
 vlp_status cli_each_line(const char *path, cli_line_fn each, void *user) {
     bool standard = strcmp(path, "-") == 0;
+    if (!standard && vlp_is_special(path))
+        return VLP_FAIL(VLP_ERR_USAGE, "%s is not a regular file; pipe it in and name -", path);
     FILE *file = standard ? stdin : fopen(path, "re");
     if (!file) return VLP_FAIL(VLP_ERR_NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
     char *line = NULL;

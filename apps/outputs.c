@@ -41,7 +41,7 @@ static bool is_index(const char *path) {
 
 static vlp_status check(const cli_args *args, const char *name, const char *path) {
     struct stat st;
-    bool exists = stat(path, &st) == 0, input = exists && is_index(path);
+    bool exists = stat(path, &st) == 0, input = exists && S_ISREG(st.st_mode) && is_index(path);
     if (exists && !S_ISREG(st.st_mode))
         return VLP_FAIL(VLP_ERR_USAGE, "%s %s: not a regular file; name one to write", name, path);
     for (int i = 0; i < args->n_positional && !input; i++)

@@ -176,6 +176,11 @@ bool vlp_is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool vlp_is_special(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 vlp_status vlp_make_folder(const char *path) {
     char *copy = vlp_strdup(path);
     if (!copy) return VLP_ERR_MEMORY;

@@ -44,6 +44,8 @@ void vlp_lock_close(int lock); /* -1 is legal */
 vlp_status vlp_make_folder(const char *path); /* with parents; existing is fine */
 bool vlp_path_exists(const char *path);
 bool vlp_is_folder(const char *path);
+/* A pipe, device or socket: reading one may never end. */
+bool vlp_is_special(const char *path);
 
 /* "a/b" joined into buf (cleared first). An absolute `name` is taken as it is. */
 vlp_status vlp_path_join(vlp_buf *buf, const char *folder, const char *name);

@@ -91,6 +91,7 @@ static vlp_status load_rows(vlp_catalogue *out, vlp_db *db, const char *model, c
     vlp_buf sql = {0};
     vlp_stmt *stmt = NULL;
     vlp_status status = VLP_OK;
+    VLP_TRY_DONE(vlp_filter_check(filter, db));
     VLP_TRY_DONE(reserve(out, db, model, where != NULL));
     VLP_TRY_DONE(vlp_buf_printf(&sql,
                                 "SELECT e.image_id, e.dim, e.vector, (%s) FROM embeddings e"
@@ -352,7 +353,8 @@ vlp_status vlp_catalogue_words(const vlp_index *index, const char *words, const 
     vlp_filter filter;
     VLP_TRY(vlp_filter_parse(&filter, where, 4));
     vlp_buf query = {0}, list = {0};
-    vlp_status status = word_query(&query, words);
+    vlp_status status = vlp_filter_check(&filter, vlp_index_db(index));
+    if (status == VLP_OK) status = word_query(&query, words);
     if (status == VLP_OK && query.len > 0) {
         status = words_array(&list, query.data);
         if (status == VLP_OK) status = run_words(index, query.data, list.data, &filter, k, hits, n);
@@ -363,11 +365,12 @@ vlp_status vlp_catalogue_words(const vlp_index *index, const char *words, const 
     return status;
 }
 
-vlp_status vlp_catalogue_item(const vlp_index *index, int64_t id, vlp_buf *path, vlp_buf *caption) {
+vlp_status vlp_catalogue_item(const vlp_index *index, int64_t id, vlp_buf *path, vlp_buf *item,
+                              vlp_buf *caption) {
     vlp_stmt *stmt;
     VLP_TRY(vlp_stmt_new(&stmt, vlp_index_db(index),
                          "SELECT path, (SELECT text FROM captions WHERE image_id=i.id ORDER BY id"
-                         " LIMIT 1) FROM images i WHERE id=?1"));
+                         " LIMIT 1), item FROM images i WHERE id=?1"));
     vlp_bind_int(stmt, 1, id);
     bool row;
     vlp_buf_clear(path);
@@ -378,6 +381,8 @@ vlp_status vlp_catalogue_item(const vlp_index *index, int64_t id, vlp_buf *path,
             VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no image %lld", vlp_index_path(index), (long long)id);
     if (status == VLP_OK) status = vlp_buf_puts(path, vlp_column_text(stmt, 0, NULL));
     if (status == VLP_OK) status = vlp_buf_puts(caption, vlp_column_text(stmt, 1, NULL));
+    if (item) vlp_buf_clear(item);
+    if (status == VLP_OK && item) status = vlp_buf_puts(item, vlp_column_text(stmt, 2, NULL));
     vlp_stmt_free(stmt);
     return status;
 }

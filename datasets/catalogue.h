@@ -60,7 +60,9 @@ vlp_status vlp_catalogue_top(const vlp_catalogue *catalogue, const float *query,
 vlp_status vlp_catalogue_words(const vlp_index *index, const char *words, const char *where,
                                int64_t k, vlp_hit *hits, int64_t *n);
 
-/* An image's path and its first caption ("" without one), replaced in the buffers. */
-vlp_status vlp_catalogue_item(const vlp_index *index, int64_t id, vlp_buf *path, vlp_buf *caption);
+/* An image's path and its first caption ("" without one), replaced in the buffers. A picture inside
+ * another file has that file's path, and in `item` (NULL = not wanted) which one it is. */
+vlp_status vlp_catalogue_item(const vlp_index *index, int64_t id, vlp_buf *path, vlp_buf *item,
+                              vlp_buf *caption);
 
 #endif

@@ -1,5 +1,7 @@
 #include "datasets/filter.h"
 
+#include "core/suggest.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -140,6 +142,7 @@ static vlp_status term(parser *p) {
         if (columns[c].kind == AS_CAPTION) return caption_term(p, op);
         return plain_term(p, op, columns[c].sql, columns[c].kind == AS_NUMBER);
     }
+    VLP_TRY(vlp_buf_append(&p->out->fields, name, strlen(name) + 1));
     snprintf(field, sizeof field, "json_extract(i.fields, '$.%s')", name);
     return plain_term(p, op, field, false);
 }
@@ -166,6 +169,55 @@ vlp_status vlp_filter_parse(vlp_filter *out, const char *text, int first) {
     return status;
 }
 
+enum { NAMES_MAX = 64 };
+
+/* The columns, and the fields that the first ten thousand images with any have. */
+static vlp_status unknown(vlp_db *db, const char *name) {
+    const char *known[VLP_COUNT(columns) + NAMES_MAX];
+    size_t n = 0;
+    vlp_buf names = {0};
+    vlp_stmt *stmt = NULL;
+    char hint[128];
+    vlp_status status = VLP_OK;
+    VLP_TRY_DONE(vlp_stmt_new(&stmt, db,
+                              "SELECT group_concat(key, x'00') FROM (SELECT DISTINCT j.key FROM"
+                              " (SELECT fields FROM images WHERE fields IS NOT NULL LIMIT 10000) f,"
+                              " json_each(f.fields) j LIMIT 64)"));
+    bool row;
+    VLP_TRY_DONE(vlp_stmt_step(stmt, &row));
+    int64_t len;
+    const char *text = vlp_column_text(stmt, 0, &len);
+    VLP_TRY_DONE(vlp_buf_append(&names, text, (size_t)len));
+    VLP_TRY_DONE(vlp_buf_append(&names, "", 1));
+    for (size_t c = 0; c < VLP_COUNT(columns); c++) known[n++] = columns[c].name;
+    for (size_t at = 0; at < (size_t)len && n < VLP_COUNT(known); at += strlen(names.data + at) + 1)
+        known[n++] = names.data + at;
+    status =
+        VLP_FAIL(VLP_ERR_USAGE,
+                 "--where: no image has a field \"%s\"%s; known are path, folder, split, label,"
+                 " source, width, height, bytes, caption and the source's other columns",
+                 name, vlp_suggest_text(name, known, n, hint, sizeof hint));
+done:
+    vlp_stmt_free(stmt);
+    vlp_buf_free(&names);
+    return status;
+}
+
+vlp_status vlp_filter_check(const vlp_filter *filter, vlp_db *db) {
+    for (size_t at = 0; at < filter->fields.len;) {
+        const char *name = filter->fields.data + at;
+        char sql[256];
+        int64_t there;
+        snprintf(sql, sizeof sql,
+                 "SELECT EXISTS(SELECT 1 FROM images WHERE json_type(fields, '$.%s') IS NOT NULL)",
+                 name);
+        VLP_TRY(vlp_db_int(db, sql, &there));
+        if (!there) return unknown(db, name);
+        at += strlen(name) + 1;
+    }
+    return VLP_OK;
+}
+
 void vlp_filter_bind(const vlp_filter *filter, vlp_stmt *stmt) {
     for (int i = 0; i < filter->count; i++)
         vlp_bind_text(stmt, filter->first + i, filter->values.data + filter->starts[i], -1);
@@ -174,5 +226,6 @@ void vlp_filter_bind(const vlp_filter *filter, vlp_stmt *stmt) {
 void vlp_filter_free(vlp_filter *filter) {
     vlp_buf_free(&filter->sql);
     vlp_buf_free(&filter->values);
+    vlp_buf_free(&filter->fields);
     *filter = (vlp_filter){0};
 }

@@ -18,10 +18,13 @@ typedef struct {
     vlp_buf values;                /* the parameters' text, each with a NUL */
     size_t starts[VLP_FILTER_MAX]; /* [count] offsets into values */
     int count, first;
+    vlp_buf fields; /* names that are no built-in column, each with a NUL */
 } vlp_filter;
 
 /* text NULL or blank: everything. first: number of the first parameter. */
 vlp_status vlp_filter_parse(vlp_filter *out, const char *text, int first);
+/* VLP_ERR_USAGE, with the nearest name, for a field that no image of the index has. */
+vlp_status vlp_filter_check(const vlp_filter *filter, vlp_db *db);
 void vlp_filter_bind(const vlp_filter *filter, vlp_stmt *stmt);
 void vlp_filter_free(vlp_filter *filter);
 

@@ -3,18 +3,23 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "datasets/session.h"
+#include "datasets/shards.h"
 #include "datasets/verify.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const vlp_importer *const importers[] = {
-    &vlp_importer_folder, &vlp_importer_csv,      &vlp_importer_tsv,   &vlp_importer_jsonl,
-    &vlp_importer_coco,   &vlp_importer_karpathy, &vlp_importer_albef, &vlp_importer_imagefolder,
-    &vlp_importer_text,   &vlp_importer_idx,
+    &vlp_importer_folder, &vlp_importer_csv,         &vlp_importer_tsv,
+    &vlp_importer_jsonl,  &vlp_importer_coco,        &vlp_importer_karpathy,
+    &vlp_importer_albef,  &vlp_importer_imagefolder, &vlp_importer_text,
+    &vlp_importer_idx,    &vlp_importer_webdataset,  &vlp_importer_vqa,
+    &vlp_importer_genome, &vlp_importer_llava,       &vlp_importer_cc,
+    &vlp_importer_flickr,
 };
 
 static const char *const skip_names[VLP_SKIP_COUNT] = {
@@ -27,6 +32,7 @@ static const char *const skip_names[VLP_SKIP_COUNT] = {
     [VLP_SKIP_TOO_LARGE] = "too large",
     [VLP_SKIP_EMPTY_CAPTION] = "empty caption",
     [VLP_SKIP_BAD_ROW] = "bad row",
+    [VLP_SKIP_OUTSIDE] = "outside the images folder",
     [VLP_SKIP_UNDECODABLE] = "undecodable",
 };
 
@@ -35,7 +41,9 @@ const char *vlp_skip_name(vlp_skip_reason reason) {
 }
 
 const char *vlp_import_formats(void) {
-    return "auto|folder|csv|tsv|jsonl|coco|karpathy|albef|imagefolder|text|idx";
+    return "auto|folder|imagefolder|csv|tsv|jsonl|coco|karpathy|albef|webdataset|vqa|genome|llava|"
+           "cc|"
+           "flickr|idx|text";
 }
 
 const char *const vlp_image_keys[] = {"image",      "image_path", "img_path", "imgpath",
@@ -67,8 +75,13 @@ static vlp_status read_head(const char *path, char *head, size_t max, size_t *le
     *len = 0;
     if (vlp_is_folder(path)) return VLP_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd >= 0 ? read(fd, head, max) : -1;
+    struct stat st;
+    bool regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t n = regular ? read(fd, head, max) : -1;
     if (fd >= 0) close(fd);
+    if (fd >= 0 && !regular)
+        return VLP_FAIL(VLP_ERR_USAGE, "%s: neither a file nor a folder; save it to a file first",
+                        path);
     if (n < 0) return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: cannot be read; check the path", path);
     *len = (size_t)n;
     return VLP_OK;
@@ -80,18 +93,57 @@ static const vlp_importer *by_name(const char *name) {
     return NULL;
 }
 
+/* What the format is told by: the source, or the first file that a pattern gives. */
+static vlp_status sample_of(const char *source, vlp_buf *out) {
+    vlp_shards shards = {0};
+    if (vlp_is_pattern(source)) VLP_TRY(vlp_shards_open(&shards, source));
+    int64_t i = 0;
+    while (i < shards.count && !vlp_path_exists(shards.paths[i])) i++;
+    const char *sample = i < shards.count ? shards.paths[i] : source;
+    vlp_status status = vlp_buf_puts(out, sample);
+    if (status == VLP_OK && !vlp_path_exists(sample))
+        status = VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no such file or folder; check the path", source);
+    vlp_shards_close(&shards);
+    return status;
+}
+
+static const struct {
+    const char *magic;
+    size_t len;
+    const char *cure;
+} foreign[] = {
+    {"PAR1", 4,
+     "Parquet, which vlp does not read; convert it: duckdb -c \"COPY (SELECT * FROM '%s') "
+     "TO 'pairs.csv' (HEADER)\""},
+    {"ARROW1", 6,
+     "Arrow, which vlp does not read; convert it: python3 -c \"import pyarrow.feather as f;"
+     " f.read_table('%s').to_pandas().to_csv('pairs.csv')\""},
+    {"\x89HDF", 4, "HDF5, which vlp does not read; export its rows as CSV or JSON Lines%.0s"},
+    {"SQLite format 3", 15,
+     "an SQLite database, not a source; export its rows as CSV or JSON Lines%.0s"},
+};
+
+static vlp_status refuse_foreign(const char *source, const char *head, size_t len) {
+    for (size_t i = 0; i < VLP_COUNT(foreign); i++) {
+        if (len < foreign[i].len || memcmp(head, foreign[i].magic, foreign[i].len) != 0) continue;
+        char cure[1024];
+        snprintf(cure, sizeof cure, foreign[i].cure, source);
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED, "%s: this is %s", source, cure);
+    }
+    return VLP_OK;
+}
+
 static vlp_status choose(const char *source, const char *format, const vlp_importer **out) {
-    if (!vlp_path_exists(source))
-        return VLP_FAIL(VLP_ERR_NOT_FOUND, "%s: no such file or folder; check the path", source);
+    char head[4097] = "";
+    size_t len;
+    VLP_TRY(read_head(source, head, sizeof head - 1, &len));
+    VLP_TRY(refuse_foreign(source, head, len));
     if (format && strcmp(format, "auto") != 0) {
         *out = by_name(format);
         if (*out) return VLP_OK;
         return VLP_FAIL(VLP_ERR_USAGE, "unknown format \"%s\"; known: %s", format,
                         vlp_import_formats());
     }
-    char head[4097] = "";
-    size_t len;
-    VLP_TRY(read_head(source, head, sizeof head - 1, &len));
     int best = 0;
     for (size_t i = 0; i < VLP_COUNT(importers); i++) {
         int sure = importers[i]->sniff(source, vlp_is_folder(source), head, len);
@@ -147,16 +199,20 @@ static vlp_status check_images(vlp_index *index, const vlp_import_options *optio
     return status;
 }
 
-vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_import_options *options,
-                            vlp_import_report *report) {
+static vlp_status import_one(vlp_index *index, const char *source,
+                             const vlp_import_options *options, vlp_import_report *report) {
     const vlp_importer *importer = NULL;
     vlp_session *session = NULL;
     vlp_import_options named = *options;
-    vlp_buf path = {0}, name = {0};
+    vlp_buf path = {0}, sample = {0}, name = {0};
     int64_t captions = report->captions;
     vlp_status status = VLP_OK;
     VLP_TRY_DONE(find_manifest(source, options->format, &path));
-    VLP_TRY_DONE(choose(path.data, options->format, &importer));
+    VLP_TRY_DONE(sample_of(path.data, &sample));
+    VLP_TRY_DONE(choose(sample.data, options->format, &importer));
+    if (vlp_is_pattern(path.data) && importer != &vlp_importer_webdataset)
+        VLP_TRY_DONE(VLP_FAIL(
+            VLP_ERR_USAGE, "%s: a pattern is for archives; name the files one by one", path.data));
     VLP_TRY_DONE(folder_name(source, path.data, &name));
     if (!named.name && name.len) named.name = name.data;
     VLP_TRY_DONE(vlp_session_open(&session, index, path.data, importer->name, &named, report));
@@ -171,9 +227,67 @@ vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_impo
 done:
     vlp_session_free(session);
     vlp_buf_free(&path);
+    vlp_buf_free(&sample);
     vlp_buf_free(&name);
-    if (status == VLP_OK && options->check) status = check_images(index, options, report);
     return status;
+}
+
+static const struct {
+    const char *folder, *split;
+} split_folders[] = {{"train", "train"}, {"validation", "val"}, {"valid", "val"},
+                     {"val", "val"},     {"dev", "val"},        {"test", "test"}};
+
+/* "photos/train" is called photos-train, beside photos-test. */
+static vlp_status import_split(vlp_index *index, const char *source, const char *folder,
+                               const char *split, const vlp_import_options *options,
+                               vlp_import_report *report) {
+    vlp_import_options one = *options;
+    vlp_buf name = {0};
+    vlp_status status = folder_name(source, "", &name);
+    const char *base = options->name ? options->name : name.data;
+    if (!options->split && !options->split_hash) one.split = split;
+    vlp_buf full = {0};
+    if (status == VLP_OK && base)
+        status = vlp_buf_printf(&full, "%s-%s", base, strrchr(folder, '/') + 1);
+    if (full.len) one.name = full.data;
+    if (status == VLP_OK) status = import_one(index, folder, &one, report);
+    vlp_buf_free(&name);
+    vlp_buf_free(&full);
+    return status;
+}
+
+/* Hugging Face's layout: a manifest in each of train/, validation/, test/. */
+static vlp_status import_splits(vlp_index *index, const char *source,
+                                const vlp_import_options *options, vlp_import_report *report,
+                                bool *any) {
+    vlp_buf folder = {0}, manifest = {0};
+    vlp_status status = VLP_OK;
+    bool automatic = !options->format || strcmp(options->format, "auto") == 0;
+    for (size_t i = 0; automatic && i < VLP_COUNT(split_folders); i++) {
+        VLP_TRY_DONE(vlp_path_join(&folder, source, split_folders[i].folder));
+        if (!vlp_is_folder(folder.data)) continue;
+        vlp_buf_clear(&manifest);
+        VLP_TRY_DONE(find_manifest(folder.data, NULL, &manifest));
+        if (vlp_is_folder(manifest.data)) continue;
+        *any = true;
+        VLP_TRY_DONE(
+            import_split(index, source, folder.data, split_folders[i].split, options, report));
+    }
+done:
+    vlp_buf_free(&folder);
+    vlp_buf_free(&manifest);
+    return status;
+}
+
+vlp_status vlp_index_import(vlp_index *index, const char *source, const vlp_import_options *options,
+                            vlp_import_report *report) {
+    if (options->split && options->split_hash)
+        return VLP_FAIL(VLP_ERR_USAGE, "--split puts every row into one split and --split-hash"
+                                       " divides them; give one of the two");
+    bool splits = false;
+    if (vlp_is_folder(source)) VLP_TRY(import_splits(index, source, options, report, &splits));
+    if (!splits) VLP_TRY(import_one(index, source, options, report));
+    return options->check ? check_images(index, options, report) : VLP_OK;
 }
 
 vlp_json *vlp_import_report_json(const vlp_import_report *report) {
@@ -185,6 +299,7 @@ vlp_json *vlp_import_report_json(const vlp_import_report *report) {
         {"images", report->images},
         {"captions", report->captions},
         {"texts", report->texts},
+        {"questions", report->questions},
         {"new", report->added},
         {"changed", report->changed},
         {"unchanged", report->unchanged},

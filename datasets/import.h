@@ -19,6 +19,7 @@ typedef enum {
     VLP_SKIP_TOO_LARGE,
     VLP_SKIP_EMPTY_CAPTION,
     VLP_SKIP_BAD_ROW,
+    VLP_SKIP_OUTSIDE,
     VLP_SKIP_UNDECODABLE,
     VLP_SKIP_COUNT
 } vlp_skip_reason;
@@ -29,13 +30,16 @@ const char *vlp_skip_name(vlp_skip_reason reason); /* "missing", "zero bytes", .
 typedef struct {
     const char *format;      /* a name from vlp_import_formats, NULL or "auto" to sniff */
     const char *name;        /* the source's name in mixtures and stats; NULL = from its path */
-    const char *images;      /* folder that relative image paths start from; NULL = the source's */
+    const char *images;      /* folder that holds the images, and none outside it; NULL = the
+                                source's, for relative names */
     const char *image_key;   /* column or key; NULL = detected */
     const char *caption_key; /* column or key; NULL = detected */
     const char *split;       /* every row goes to this split */
     const char *split_hash;  /* "90,5,5": train, val, test by image content */
-    const char *classes;     /* idx: file with a class name a line */
-    const char *templates;   /* imagefolder, idx: file with a caption a line, {} = the class */
+    const char *classes;     /* idx, webdataset: file with a class name a line */
+    const char *templates;   /* class datasets: file with a caption a line, {} = the class */
+    const char *annotations; /* vqa: the answers; NULL = the file that goes with the questions */
+    const char *map;         /* cc: file with lines URL, tab, image path */
     int64_t max_pixels;      /* larger images are skipped; 0 = the decoder's default */
     bool check;              /* decode every image too (vlp_index_verify) */
     int threads;             /* for check; 0 = all */
@@ -51,6 +55,7 @@ typedef struct {
 /* Counts add up over calls, so several sources share one report. */
 typedef struct {
     int64_t images, captions, texts; /* usable rows of the sources; texts have no image */
+    int64_t questions;
     int64_t added, changed, unchanged, removed;
     int64_t skipped, by_reason[VLP_SKIP_COUNT];
     int64_t duplicates;   /* images whose bytes equal an earlier image's */

@@ -56,30 +56,17 @@ static vlp_status read_labels(const char *path, const vlp_map *map, idx_pair *pa
     return VLP_OK;
 }
 
-/* Line `number` of the classes file, or the number itself. */
-static vlp_status class_name(const idx_run *run, int number, char out[256]) {
-    snprintf(out, 256, "%d", number);
-    if (!run->classes.data) return VLP_OK;
-    const char *line = run->classes.data;
-    for (int i = 0; i < number && *line; i++) {
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    size_t len = strcspn(line, "\r\n");
-    if (len == 0)
-        return VLP_FAIL(VLP_ERR_FORMAT, "the classes file has no line %d for label %d", number + 1,
-                        number);
-    snprintf(out, 256, "%.*s", (int)(len < 255 ? len : 255), line);
-    return VLP_OK;
-}
-
 static vlp_status add_rows(idx_run *run, const char *path, const char *split,
                            const idx_pair *pair) {
     struct stat st;
     if (stat(path, &st) != 0) return VLP_FAIL(VLP_ERR_IO, "%s: cannot be read", path);
     int64_t bytes = (int64_t)pair->height * pair->width;
+    char item[24];
     vlp_session_image image = {.path = path,
                                .length = bytes,
+                               .stored = VLP_STORED_GREY,
+                               .n_bytes = (size_t)bytes,
+                               .item = item,
                                .width = pair->width,
                                .height = pair->height,
                                .split = split,
@@ -87,10 +74,11 @@ static vlp_status add_rows(idx_run *run, const char *path, const char *split,
     image.file_mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     for (int64_t i = 0; i < pair->count; i++) {
         char label[256];
-        if (pair->labels) VLP_TRY(class_name(run, pair->labels[i], label));
+        if (pair->labels) VLP_TRY(vlp_class_name(&run->classes, pair->labels[i], label));
         image.label = pair->labels ? label : NULL;
         image.offset = HEADER + i * bytes;
-        image.pixels = pair->pixels + i * bytes;
+        image.bytes = pair->pixels + i * bytes;
+        snprintf(item, sizeof item, "%lld", (long long)i);
         image.row = i + 1;
         int64_t id;
         vlp_row_news news;

@@ -1,84 +1,19 @@
 /* JSON Lines, and the JSON files of COCO captions, Karpathy's splits and ALBEF. */
 #include "core/file.h"
+#include "datasets/json_row.h"
 #include "datasets/json_scan.h"
 #include "datasets/session.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 4096, CAPTION_DEPTH = 4 };
-
 typedef struct {
     vlp_session *session;
     vlp_stmt *add, *find; /* COCO: image number -> row id */
-    vlp_buf scratch, path, fields;
+    vlp_buf scratch, fields;
     const char *image_key, *caption_key;
     int64_t row;
 } json_run;
-
-static vlp_json *first_key(const vlp_json *object, const char *asked, const char *const *keys,
-                           const char **found) {
-    if (asked) {
-        *found = asked;
-        vlp_json *value = vlp_json_key(object, asked);
-        return value ? value : vlp_json_get(object, asked);
-    }
-    for (; *keys; keys++) {
-        vlp_json *value = vlp_json_key(object, *keys);
-        if (!value || vlp_json_is_null(value)) continue;
-        *found = *keys;
-        return value;
-    }
-    return NULL;
-}
-
-/* A string, or something that holds strings: a list, or {"raw": ...} inside one. */
-static bool has_text(const vlp_json *value, int depth) {
-    const char *text = vlp_json_as_string(value);
-    if (!vlp_session_blank(text, strlen(text))) return true;
-    for (size_t i = 0; depth > 0 && i < vlp_json_len(value); i++)
-        if (has_text(vlp_json_at(value, i), depth - 1)) return true;
-    const char *key;
-    return depth > 0 && vlp_json_is_object(value) &&
-           has_text(first_key(value, NULL, vlp_caption_keys, &key), depth - 1);
-}
-
-static vlp_status add_captions(json_run *run, int64_t id, const vlp_json *value, int depth) {
-    if (!has_text(value, depth)) return VLP_OK;
-    if (vlp_json_is_string(value)) {
-        const char *text = vlp_json_as_string(value);
-        return vlp_session_caption(run->session, id, text, strlen(text), "caption", run->row);
-    }
-    for (size_t i = 0; i < vlp_json_len(value); i++)
-        VLP_TRY(add_captions(run, id, vlp_json_at(value, i), depth - 1));
-    const char *key;
-    if (!vlp_json_is_object(value)) return VLP_OK;
-    return add_captions(run, id, first_key(value, NULL, vlp_caption_keys, &key), depth - 1);
-}
-
-/* The other scalar members, kept for filters. */
-static vlp_status other_fields(json_run *run, const vlp_json *object, const char **out) {
-    *out = NULL;
-    vlp_json *fields = vlp_json_new_object();
-    bool any = false;
-    for (void *it = vlp_json_first(object); it; it = vlp_json_next(object, it)) {
-        const char *key = vlp_json_iter_key(it);
-        vlp_json *value = vlp_json_iter_value(it);
-        bool scalar =
-            vlp_json_is_number(value) || vlp_json_is_string(value) || vlp_json_is_bool(value);
-        bool used = (run->image_key && strcmp(key, run->image_key) == 0) ||
-                    (run->caption_key && strcmp(key, run->caption_key) == 0) ||
-                    strcmp(key, "split") == 0;
-        if (!scalar || used) continue;
-        vlp_json_set(fields, key, vlp_json_copy(value));
-        any = true;
-    }
-    vlp_buf_clear(&run->fields);
-    vlp_status status = any ? vlp_json_dump(fields, 0, &run->fields) : VLP_OK;
-    vlp_json_free(fields);
-    if (any && run->fields.len <= FIELDS_MAX) *out = run->fields.data;
-    return status;
-}
 
 static vlp_status bad_row(json_run *run, const char *detail) {
     return vlp_session_skip(run->session, vlp_session_source(run->session), run->row,
@@ -89,17 +24,15 @@ static vlp_status add_pair(json_run *run, const vlp_json *object, const vlp_json
                            const vlp_json *caption) {
     const char *name = vlp_json_as_string(image);
     vlp_session_image row = {.row = run->row};
-    if (caption && !has_text(caption, CAPTION_DEPTH))
+    if (caption && !vlp_json_row_says(caption))
         return vlp_session_skip(run->session, name, run->row, VLP_SKIP_EMPTY_CAPTION, "");
-    VLP_TRY(vlp_path_join(&run->path, vlp_session_root(run->session), name));
-    VLP_TRY(other_fields(run, object, &row.fields));
-    row.path = run->path.data;
+    VLP_TRY(
+        vlp_json_row_fields(object, run->image_key, run->caption_key, &run->fields, &row.fields));
     row.split = vlp_json_string(object, "split", NULL);
     row.label = vlp_json_string(object, "label", NULL);
     int64_t id;
-    vlp_row_news news;
-    VLP_TRY(vlp_session_image_row(run->session, &row, &id, &news));
-    return id && caption ? add_captions(run, id, caption, CAPTION_DEPTH) : VLP_OK;
+    VLP_TRY(vlp_session_named_image(run->session, name, &row, &id));
+    return id && caption ? vlp_json_row_captions(run->session, id, caption, run->row) : VLP_OK;
 }
 
 /* {"image": ..., "caption": ...} under whatever names; without an image, texts. */
@@ -112,9 +45,10 @@ static vlp_status pair_row(const char *text, size_t len, int64_t number, void *u
     if (status == VLP_ERR_MEMORY) return status;
     if (status != VLP_OK) return bad_row(run, vlp_error());
     run->image_key = run->caption_key = NULL;
-    const vlp_json *image = first_key(object, options->image_key, vlp_image_keys, &run->image_key);
+    const vlp_json *image =
+        vlp_json_row_key(object, options->image_key, vlp_image_keys, &run->image_key);
     const vlp_json *caption =
-        first_key(object, options->caption_key, vlp_caption_keys, &run->caption_key);
+        vlp_json_row_key(object, options->caption_key, vlp_caption_keys, &run->caption_key);
     if (!vlp_json_is_object(object))
         status = bad_row(run, "not an object");
     else if (image && vlp_json_as_string(image)[0])
@@ -124,32 +58,19 @@ static vlp_status pair_row(const char *text, size_t len, int64_t number, void *u
     else if (!caption)
         status = bad_row(run, "neither an image nor a caption key; name them with --image-key and "
                               "--caption-key");
-    else if (!has_text(caption, CAPTION_DEPTH))
+    else if (!vlp_json_row_says(caption))
         status = vlp_session_skip(run->session, vlp_session_source(run->session), run->row,
                                   VLP_SKIP_EMPTY_CAPTION, "");
     else
-        status = add_captions(run, 0, caption, CAPTION_DEPTH);
+        status = vlp_json_row_captions(run->session, 0, caption, run->row);
     vlp_json_free(object);
     return status;
-}
-
-static vlp_status each_line(json_run *run, const char *text, size_t len) {
-    const char *end = text + len;
-    if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3;
-    for (int64_t row = 1; text < end; row++) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        size_t n = (size_t)((stop ? stop : end) - text);
-        if (!vlp_session_blank(text, n)) VLP_TRY(pair_row(text, n, row, run));
-        text = stop ? stop + 1 : end;
-    }
-    return VLP_OK;
 }
 
 static void run_free(json_run *run) {
     vlp_stmt_free(run->add);
     vlp_stmt_free(run->find);
     vlp_buf_free(&run->scratch);
-    vlp_buf_free(&run->path);
     vlp_buf_free(&run->fields);
 }
 
@@ -166,7 +87,8 @@ static vlp_status jsonl_import(vlp_session *session) {
     json_run run = {.session = session};
     vlp_map map;
     VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
-    vlp_status status = each_line(&run, map.len ? (const char *)map.data : "", map.len);
+    vlp_status status = vlp_json_each(map.len ? (const char *)map.data : "", map.len,
+                                      vlp_session_source(session), pair_row, &run);
     recognised(&run, "jsonl");
     vlp_map_close(&map);
     run_free(&run);
@@ -247,11 +169,9 @@ static vlp_status coco_image(const char *text, size_t len, int64_t number, void 
         status = bad_row(run, "no file_name");
         goto done;
     }
-    VLP_TRY_DONE(vlp_path_join(&run->path, vlp_session_root(run->session), name));
-    vlp_session_image row = {.path = run->path.data, .row = number};
+    vlp_session_image row = {.row = number};
     int64_t id;
-    vlp_row_news news;
-    VLP_TRY_DONE(vlp_session_image_row(run->session, &row, &id, &news));
+    VLP_TRY_DONE(vlp_session_named_image(run->session, name, &row, &id));
     vlp_bind_int(run->add, 1, vlp_json_int(object, "id", -1));
     vlp_bind_int(run->add, 2, id);
     VLP_TRY_DONE(vlp_stmt_run(run->add));

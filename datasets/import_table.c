@@ -14,7 +14,7 @@ typedef struct {
     vlp_csv csv;
     vlp_json *header; /* array of names; NULL without a header row */
     int image, split, label, captions[MAX_CAPTIONS], n_captions;
-    vlp_buf path, fields;
+    vlp_buf fields;
 } table_run;
 
 /* Column names are compared without case and surrounding blanks. */
@@ -170,12 +170,9 @@ static vlp_status table_row(table_run *run) {
     vlp_session_image image = {.row = run->csv.line,
                                .split = field_or_null(run, run->split),
                                .label = field_or_null(run, run->label)};
-    VLP_TRY(vlp_path_join(&run->path, vlp_session_root(run->session), name));
     VLP_TRY(other_fields(run, &image.fields));
-    image.path = run->path.data;
     int64_t id;
-    vlp_row_news news;
-    VLP_TRY(vlp_session_image_row(run->session, &image, &id, &news));
+    VLP_TRY(vlp_session_named_image(run->session, name, &image, &id));
     return id ? add_captions(run, id) : VLP_OK;
 }
 
@@ -225,7 +222,6 @@ static vlp_status table_import(vlp_session *session, char delimiter) {
     vlp_status status = read_table(&run);
     vlp_csv_close(&run.csv);
     vlp_json_free(run.header);
-    vlp_buf_free(&run.path);
     vlp_buf_free(&run.fields);
     vlp_map_close(&map);
     return status;

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 struct vlp_index {
     vlp_db *db;
@@ -15,7 +16,11 @@ enum { APPLICATION_ID = 0x766C7031 }; /* "vlp1" */
  *   images.hash      128-bit content hash; `group_id` is the smallest id with the same hash
  *   images.asked     the split that the source or the user asked for; `split` is the group's
  *   images.captions_mtime  of the side-car file, for formats that have one
- *   captions.hash    64-bit hash of the normalised text; captions.split only without an image */
+ *   captions.hash    64-bit hash of the normalised text; captions.split only without an image
+ *   images.item      which picture of its file: a member's name, a number
+ *   images.look      64-bit perceptual hash, once decoded
+ *   captions.original  what the source says, where cleaning changed it
+ *   answers.votes    how many people gave the answer */
 static const char *const migrations[] = {
     "CREATE TABLE sources(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, name TEXT NOT NULL,"
     " format TEXT NOT NULL, complete INTEGER NOT NULL DEFAULT 0);"
@@ -50,6 +55,16 @@ static const char *const migrations[] = {
     " model TEXT NOT NULL, image_id INTEGER NOT NULL REFERENCES images(id) ON DELETE CASCADE,"
     " dim INTEGER NOT NULL, vector BLOB NOT NULL, UNIQUE(model, image_id));"
     "CREATE INDEX embeddings_image ON embeddings(image_id);",
+    "ALTER TABLE images ADD COLUMN item TEXT;"
+    "ALTER TABLE images ADD COLUMN look INTEGER;"
+    "ALTER TABLE captions ADD COLUMN original TEXT;"
+    "CREATE TABLE questions(id INTEGER PRIMARY KEY,"
+    " image_id INTEGER NOT NULL REFERENCES images(id) ON DELETE CASCADE,"
+    " source_id INTEGER NOT NULL REFERENCES sources(id) ON DELETE CASCADE,"
+    " number INTEGER NOT NULL, text TEXT NOT NULL, kind TEXT, UNIQUE(source_id, number));"
+    "CREATE INDEX questions_image ON questions(image_id);"
+    "CREATE TABLE answers(question_id INTEGER NOT NULL REFERENCES questions(id) ON DELETE CASCADE,"
+    " text TEXT NOT NULL, votes INTEGER NOT NULL, PRIMARY KEY(question_id, text)) WITHOUT ROWID;",
 };
 
 static vlp_status run_migration(vlp_db *db, size_t version) {
@@ -96,6 +111,11 @@ vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode) {
     if (vlp_is_folder(path))
         return VLP_FAIL(VLP_ERR_USAGE, "%s is a folder; the index is a file, for instance %s.db",
                         path, path);
+    if (vlp_is_special(path))
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "%s is not a regular file; the index is one, for instance"
+                        " pairs.db",
+                        path);
     if (mode == VLP_DB_READ && !vlp_path_exists(path))
         return VLP_FAIL(VLP_ERR_NOT_FOUND, "no index at %s; make one with `vlp index %s SOURCE`",
                         path, path);
@@ -115,6 +135,24 @@ void vlp_index_free(vlp_index *index) {
     if (!index) return;
     vlp_db_free(index->db);
     vlp_free(index);
+}
+
+bool vlp_index_is_empty(const vlp_index *index) {
+    int64_t rows;
+    return vlp_db_int(index->db,
+                      "SELECT EXISTS(SELECT 1 FROM images) OR EXISTS(SELECT 1 FROM captions)",
+                      &rows) == VLP_OK &&
+           rows == 0;
+}
+
+void vlp_index_remove(const char *path) {
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    vlp_buf name = {0};
+    for (size_t i = 0; i < VLP_COUNT(ends); i++) {
+        vlp_buf_clear(&name);
+        if (vlp_buf_printf(&name, "%s%s", path, ends[i]) == VLP_OK) unlink(name.data);
+    }
+    vlp_buf_free(&name);
 }
 
 const char *vlp_index_path(const vlp_index *index) {

@@ -8,7 +8,8 @@
  *     ... vlp_loader_open(...)                                           datasets/loader.h
  *     vlp_index_free(index);
  *
- * Tables: sources, images, captions (with full text in captions_fts), skipped, embeddings. */
+ * Tables: sources, images, captions (with full text in captions_fts), questions with
+ * answers, skipped, embeddings. */
 #ifndef VLP_DATASETS_INDEX_H
 #define VLP_DATASETS_INDEX_H
 
@@ -21,13 +22,17 @@ typedef struct vlp_index vlp_index;
 /* What is known of an image's pixels. Training uses good images only. */
 typedef enum { VLP_IMAGE_UNVERIFIED, VLP_IMAGE_GOOD, VLP_IMAGE_BAD } vlp_image_state;
 
-/* How an image lies in its file: encoded (JPEG, PNG), or `length` raw grey bytes at `offset`. */
-typedef enum { VLP_STORED_ENCODED, VLP_STORED_GREY } vlp_stored;
+/* How an image lies in its file. Encoded (JPEG, PNG, ...): the whole file, or `length` bytes at
+ * `offset` of a tar. Grey: `length` raw bytes at `offset`. Zipped: a compressed entry of a zip. */
+typedef enum { VLP_STORED_ENCODED, VLP_STORED_GREY, VLP_STORED_ZIPPED } vlp_stored;
 
 /* Opens an index; VLP_DB_WRITE creates it and brings an older schema up to date. A file of another
  * program or of a newer version is refused. */
 vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode);
 void vlp_index_free(vlp_index *index);
+/* Whether nothing is in it; and removing a closed index with what SQLite keeps beside it. */
+bool vlp_index_is_empty(const vlp_index *index);
+void vlp_index_remove(const char *path);
 const char *vlp_index_path(const vlp_index *index);
 vlp_db *vlp_index_db(const vlp_index *index); /* borrowed, for the folder's other files */
 

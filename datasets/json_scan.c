@@ -108,6 +108,26 @@ vlp_status vlp_json_scan(const char *text, size_t len, const char *key, const ch
     return scan_array(&s, element, user);
 }
 
+static bool blank(const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (!memchr(" \t\r\n", text[i], 4)) return false;
+    return true;
+}
+
+vlp_status vlp_json_each(const char *text, size_t len, const char *where,
+                         vlp_json_element_fn element, void *user) {
+    scanner s = {text, where, len, 0};
+    if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) s.at = 3;
+    if (peek(&s) == '[') return scan_array(&s, element, user);
+    for (int64_t row = 1; s.at < len; row++) {
+        const char *line = text + s.at, *stop = memchr(line, '\n', len - s.at);
+        size_t n = stop ? (size_t)(stop - line) : len - s.at;
+        if (!blank(line, n)) VLP_TRY(element(line, n, row, user));
+        s.at += n + 1;
+    }
+    return VLP_OK;
+}
+
 vlp_status vlp_json_parse_repaired(vlp_json **out, const char *text, size_t len, const char *where,
                                    vlp_buf *scratch) {
     *out = NULL;

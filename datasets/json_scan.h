@@ -12,6 +12,10 @@ typedef vlp_status (*vlp_json_element_fn)(const char *text, size_t len, int64_t 
 vlp_status vlp_json_scan(const char *text, size_t len, const char *key, const char *where,
                          vlp_json_element_fn element, void *user);
 
+/* Every element of an array, or every line that is not blank of JSON Lines. */
+vlp_status vlp_json_each(const char *text, size_t len, const char *where,
+                         vlp_json_element_fn element, void *user);
+
 /* Parses after making the bytes acceptable: malformed UTF-8 and \u0000 become U+FFFD. */
 vlp_status vlp_json_parse_repaired(vlp_json **out, const char *text, size_t len, const char *where,
                                    vlp_buf *scratch);

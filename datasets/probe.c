@@ -97,3 +97,27 @@ vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size, int64_
     look(out, (const uint8_t *)scratch->data, head, max_pixels);
     return VLP_OK;
 }
+
+vlp_status vlp_probe_bytes(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels,
+                           vlp_buf *scratch) {
+    *out = (vlp_probe){0};
+    if (len == 0) {
+        refuse(out, VLP_SKIP_ZERO_BYTES, "");
+        return VLP_OK;
+    }
+    size_t head = len < HEAD ? len : HEAD;
+    if (len == head) {
+        out->hash = vlp_hash_bytes(data, len);
+    } else {
+        int64_t size = (int64_t)len;
+        vlp_buf_clear(scratch);
+        VLP_TRY(vlp_buf_append(scratch, data, head));
+        VLP_TRY(vlp_buf_append(scratch, data + len / 2,
+                               len - len / 2 < SAMPLE ? len - len / 2 : SAMPLE));
+        VLP_TRY(vlp_buf_append(scratch, data + len - SAMPLE, SAMPLE));
+        VLP_TRY(vlp_buf_append(scratch, &size, sizeof size));
+        out->hash = vlp_hash_bytes(scratch->data, scratch->len);
+    }
+    look(out, data, head, max_pixels);
+    return VLP_OK;
+}

@@ -19,5 +19,8 @@ typedef struct {
  * and two samples of 64 KiB. Only running out of memory is an error; `scratch` is reused. */
 vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size, int64_t max_pixels,
                           vlp_buf *scratch);
+/* The same for an image in memory; such a copy and the file have one hash. */
+vlp_status vlp_probe_bytes(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels,
+                           vlp_buf *scratch);
 
 #endif

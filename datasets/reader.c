@@ -1,12 +1,9 @@
 #include "datasets/reader.h"
 
-#include "core/file.h"
+#include "datasets/stored.h"
 #include "vision/transform.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 struct vlp_reader {
     vlp_db *db;
@@ -14,15 +11,13 @@ struct vlp_reader {
     vlp_buf path, text, file;
     vlp_image whole;
     vlp_resize_scratch resize;
-    int container; /* open file of raw images, -1 = none */
-    vlp_buf container_path;
+    vlp_container container;
 };
 
 vlp_status vlp_reader_open(vlp_reader **out, const char *index_path) {
     *out = NULL;
     vlp_reader *r = vlp_alloc_zero(1, sizeof *r);
     if (!r) return VLP_ERR_MEMORY;
-    r->container = -1;
     vlp_status status = VLP_OK;
     VLP_TRY_DONE(vlp_db_open(&r->db, index_path, VLP_DB_READ));
     VLP_TRY_DONE(vlp_db_exec(r->db, "PRAGMA cache_size=-4096"));
@@ -51,11 +46,10 @@ void vlp_reader_free(vlp_reader *r) {
     vlp_stmt_free(r->count);
     vlp_stmt_free(r->nth);
     vlp_db_free(r->db);
-    if (r->container >= 0) close(r->container);
+    vlp_container_close(&r->container);
     vlp_buf_free(&r->path);
     vlp_buf_free(&r->text);
     vlp_buf_free(&r->file);
-    vlp_buf_free(&r->container_path);
     vlp_image_free(&r->whole);
     vlp_resize_scratch_free(&r->resize);
     vlp_free(r);
@@ -99,29 +93,20 @@ vlp_status vlp_reader_locate(vlp_reader *r, int64_t image_id, vlp_located *out) 
     return status;
 }
 
-/* The container stays open between rows: they mostly come from the same one. */
-static vlp_status open_container(vlp_reader *r, const char *path) {
-    if (r->container >= 0 && strcmp(r->container_path.data, path) == 0) return VLP_OK;
-    if (r->container >= 0) close(r->container);
-    r->container = open(path, O_RDONLY | O_CLOEXEC);
-    if (r->container < 0) return VLP_FAIL(VLP_ERR_IO, "cannot open: %s", strerror(errno));
-    vlp_buf_clear(&r->container_path);
-    return vlp_buf_puts(&r->container_path, path);
-}
-
 static vlp_status read_grey(vlp_reader *r, const vlp_located *at, vlp_image *out) {
     int64_t n = (int64_t)at->width * at->height;
     if (n != at->length || n <= 0)
         return VLP_FAIL(VLP_ERR_FORMAT, "%lld bytes for %d x %d pixels", (long long)at->length,
                         at->width, at->height);
-    VLP_TRY(open_container(r, at->path));
-    vlp_buf_clear(&r->file);
-    VLP_TRY(vlp_buf_reserve(&r->file, (size_t)n));
-    if (pread(r->container, r->file.data, (size_t)n, (off_t)at->offset) != n)
-        return VLP_FAIL(VLP_ERR_FORMAT, "shorter than when it was indexed; index it again");
+    VLP_TRY(vlp_reader_bytes(r, at, &r->file));
     VLP_TRY(vlp_image_resize_memory(out, at->width, at->height));
     for (int64_t i = 0; i < n; i++) memset(out->pixels + 3 * i, (uint8_t)r->file.data[i], 3);
     return VLP_OK;
+}
+
+vlp_status vlp_reader_bytes(vlp_reader *r, const vlp_located *located, vlp_buf *out) {
+    return vlp_stored_read(&r->container, located->path, located->offset, located->length,
+                           located->stored, out);
 }
 
 static vlp_status shrink(vlp_reader *r, int short_side, vlp_image *out) {
@@ -139,8 +124,7 @@ static vlp_status shrink(vlp_reader *r, int short_side, vlp_image *out) {
 vlp_status vlp_reader_pixels(vlp_reader *r, const vlp_located *located,
                              const vlp_decode_options *decode, int short_side, vlp_image *out) {
     if (located->stored == VLP_STORED_GREY) return read_grey(r, located, out);
-    vlp_buf_clear(&r->file);
-    VLP_TRY(vlp_file_read(located->path, 0, &r->file));
+    VLP_TRY(vlp_reader_bytes(r, located, &r->file));
     VLP_TRY(vlp_image_decode(&r->whole, (const uint8_t *)r->file.data, r->file.len, decode));
     int side = r->whole.width < r->whole.height ? r->whole.width : r->whole.height;
     if (short_side > 0 && side > short_side) return shrink(r, short_side, out);

@@ -29,6 +29,9 @@ void vlp_reader_free(vlp_reader *reader);
 
 vlp_status vlp_reader_locate(vlp_reader *reader, int64_t image_id, vlp_located *out);
 
+/* Replaces out by the image's bytes as they are stored. */
+vlp_status vlp_reader_bytes(vlp_reader *reader, const vlp_located *located, vlp_buf *out);
+
 /* Decodes into out. short_side > 0: a larger image is box-filtered down until its shorter side is
  * that, so that what training sees is the same with and without a cache. */
 vlp_status vlp_reader_pixels(vlp_reader *reader, const vlp_located *located,

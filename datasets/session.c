@@ -1,18 +1,20 @@
 #include "datasets/caption.h"
 #include "datasets/session_state.h"
+#include "datasets/shards.h"
 #include "vision/image.h"
 
 #include "core/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const sql[Q_COUNT] = {
     [Q_IMAGE_FIND] = "SELECT id, size, mtime, hash, asked, state, reason, group_id FROM images"
                      " WHERE path=?1 AND offset=?2",
     [Q_IMAGE_ADD] = "INSERT INTO images(id, source_id, path, offset, length, stored, size, mtime,"
-                    " hash, width, height, split, asked, group_id, label, fields, state)"
-                    " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)",
+                    " hash, width, height, split, asked, group_id, label, fields, state, item)"
+                    " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)",
     [Q_IMAGE_CHANGE] = "UPDATE images SET length=?2, size=?3, mtime=?4, hash=?5, width=?6,"
                        " height=?7, asked=?8, label=?9, fields=?10, state=?11, reason=NULL"
                        " WHERE id=?1",
@@ -34,6 +36,12 @@ static const char *const sql[Q_COUNT] = {
     [Q_CAPTIONS_FORGET] = "DELETE FROM captions WHERE image_id=?1 AND source_id=?2",
     [Q_CAPTIONS_TIME] = "SELECT coalesce(captions_mtime, -1) FROM images WHERE id=?1",
     [Q_CAPTIONS_SET_TIME] = "UPDATE images SET captions_mtime=?2 WHERE id=?1",
+    [Q_QUESTION_ADD] = "INSERT INTO questions(image_id, source_id, number, text, kind)"
+                       " VALUES(?1,?2,?3,?4,?5) ON CONFLICT(source_id, number) DO UPDATE"
+                       " SET image_id=?1, text=?4, kind=?5 RETURNING id",
+    [Q_QUESTION_FIND] = "SELECT id FROM questions WHERE source_id=?1 AND number=?2",
+    [Q_QUESTIONS_DROP] = "DELETE FROM questions WHERE source_id=?1",
+    [Q_ANSWER_ADD] = "INSERT INTO answers VALUES(?1,?2,1) ON CONFLICT DO UPDATE SET votes=votes+1",
     [Q_SKIP_ADD] = "INSERT INTO skipped(source_id, path, row, reason, detail)"
                    " VALUES(?1,?2,?3,?4,?5)",
     [Q_NEXT_ID] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name='images'), 0) + 1",
@@ -139,8 +147,23 @@ static vlp_status copy_real(char **out, const char *path) {
     return *out ? VLP_OK : VLP_ERR_MEMORY;
 }
 
+/* A pattern's folder up to its first special sign is made absolute, the rest stays. */
+static vlp_status copy_pattern(char **out, const char *pattern) {
+    size_t end = strcspn(pattern, "*?[{");
+    while (end > 0 && pattern[end - 1] != '/') end--;
+    char *folder = end ? vlp_strndup(pattern, end) : vlp_strdup("."), *real = NULL;
+    vlp_buf joined = {0};
+    vlp_status status = folder ? copy_real(&real, folder) : VLP_ERR_MEMORY;
+    if (status == VLP_OK) status = vlp_path_join(&joined, real, pattern + end);
+    vlp_free(folder);
+    vlp_free(real);
+    *out = joined.data;
+    return status;
+}
+
 static vlp_status find_places(vlp_session *s, const char *source) {
-    VLP_TRY(copy_real(&s->source, source));
+    VLP_TRY(vlp_is_pattern(source) ? copy_pattern(&s->source, source)
+                                   : copy_real(&s->source, source));
     if (s->options->images) return copy_real(&s->root, s->options->images);
     const char *slash = strrchr(s->source, '/');
     s->root = vlp_is_folder(s->source) ? vlp_strdup(s->source)
@@ -182,6 +205,7 @@ void vlp_session_free(vlp_session *s) {
     vlp_buf_free(&s->file);
     vlp_buf_free(&s->caption);
     vlp_buf_free(&s->last_path);
+    vlp_buf_free(&s->named);
     vlp_free(s->source);
     vlp_free(s->root);
     vlp_free(s);
@@ -233,9 +257,13 @@ vlp_status vlp_session_finish(vlp_session *s) {
     return commit(s);
 }
 
+/* Malformed UTF-8 and U+FFFD, which stands for it, say nothing either. */
 bool vlp_session_blank(const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] > ' ' && text[i] != 0x7F) return false;
+    for (size_t i = 0, n; i < len; i += n ? n : 1) {
+        n = vlp_utf8_sequence(text + i, len - i);
+        bool replaced = n == 3 && memcmp(text + i, "\xEF\xBF\xBD", 3) == 0;
+        if (n && (unsigned char)text[i] > ' ' && text[i] != 0x7F && !replaced) return false;
+    }
     return true;
 }
 
@@ -285,7 +313,8 @@ static vlp_status caption(vlp_session *s, int64_t image_id, const char *text, si
                           const char *kind, const char *meaning, int64_t row) {
     bool repaired;
     VLP_TRY(vlp_caption_clean(&s->caption, text, len, &repaired));
-    if (s->caption.len == 0) return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
+    if (vlp_session_blank(s->caption.data, s->caption.len))
+        return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
     int64_t hash = meaning ? vlp_caption_hash(meaning, strlen(meaning))
                            : vlp_caption_hash(s->caption.data, s->caption.len);
     int64_t id = 0;

@@ -7,10 +7,13 @@
 typedef struct vlp_session vlp_session;
 
 typedef struct {
-    const char *path;              /* absolute */
-    int64_t offset, length;        /* raw pixels inside a container; 0, 0 for an encoded file */
-    int width, height;             /* of raw pixels */
-    const uint8_t *pixels;         /* raw pixels, for the hash */
+    const char *path;       /* absolute */
+    int64_t offset, length; /* inside a container; 0, 0 for an encoded file */
+    vlp_stored stored;
+    int width, height;    /* of raw pixels */
+    const uint8_t *bytes; /* in a container: raw pixels, or the encoded image */
+    size_t n_bytes;
+    const char *item;              /* in a container: which picture of it */
     int64_t file_size, file_mtime; /* of the container; an encoded file is looked at here */
     const char *split, *label;     /* as the source says, or NULL */
     const char *fields;            /* other columns as a JSON object, or NULL */
@@ -32,6 +35,10 @@ void vlp_session_free(vlp_session *session);
 vlp_status vlp_session_image_row(vlp_session *session, const vlp_session_image *image, int64_t *id,
                                  vlp_row_news *news);
 
+/* The same for a name that the source gives: relative to the root, and never outside it. */
+vlp_status vlp_session_named_image(vlp_session *session, const char *name, vlp_session_image *image,
+                                   int64_t *id);
+
 /* Cleans and adds a caption (image_id > 0) or a text (image_id = 0). An empty one is a skip. */
 vlp_status vlp_session_caption(vlp_session *session, int64_t image_id, const char *text, size_t len,
                                const char *kind, int64_t row);
@@ -49,6 +56,15 @@ vlp_status vlp_session_forget_captions(vlp_session *session, int64_t image_id);
 vlp_status vlp_session_captions_done(vlp_session *session, int64_t image_id, int64_t mtime);
 /* All captions that the image has are still wanted. */
 vlp_status vlp_session_keep_captions(vlp_session *session, int64_t image_id);
+
+/* Questions of this source; number is the source's own. Empty answers are passed over; an answer
+ * given again gets a vote more. */
+vlp_status vlp_session_question(vlp_session *session, int64_t image_id, int64_t number,
+                                const char *text, size_t len, const char *kind, int64_t *id);
+vlp_status vlp_session_find_question(vlp_session *session, int64_t number, int64_t *id);
+vlp_status vlp_session_answer(vlp_session *session, int64_t question_id, const char *text,
+                              size_t len);
+vlp_status vlp_session_forget_questions(vlp_session *session);
 
 vlp_status vlp_session_skip(vlp_session *session, const char *path, int64_t row,
                             vlp_skip_reason reason, const char *detail);
@@ -69,7 +85,8 @@ typedef struct {
 
 extern const vlp_importer vlp_importer_folder, vlp_importer_imagefolder, vlp_importer_csv,
     vlp_importer_tsv, vlp_importer_jsonl, vlp_importer_coco, vlp_importer_karpathy,
-    vlp_importer_albef, vlp_importer_idx, vlp_importer_text;
+    vlp_importer_albef, vlp_importer_idx, vlp_importer_text, vlp_importer_webdataset,
+    vlp_importer_vqa, vlp_importer_genome, vlp_importer_llava, vlp_importer_cc, vlp_importer_flickr;
 
 /* Keys that people use, best first; NULL-terminated. */
 extern const char *const vlp_image_keys[], *const vlp_caption_keys[];

@@ -1,8 +1,10 @@
+#include "core/file.h"
 #include "datasets/probe.h"
 #include "datasets/session_state.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* An image row as the index has it. */
@@ -125,7 +127,7 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, con
     vlp_bind_text(add, 3, image->path, -1);
     vlp_bind_int(add, 4, image->offset);
     vlp_bind_int(add, 5, image->length);
-    vlp_bind_int(add, 6, image->pixels ? VLP_STORED_GREY : VLP_STORED_ENCODED);
+    vlp_bind_int(add, 6, image->stored);
     vlp_bind_int(add, 7, file->size);
     vlp_bind_int(add, 8, file->mtime);
     vlp_bind_blob(add, 9, key, 16);
@@ -137,6 +139,7 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, con
     vlp_bind_text(add, 15, image->label, -1);
     vlp_bind_text(add, 16, image->fields, -1);
     vlp_bind_int(add, 17, file->state);
+    vlp_bind_text(add, 18, image->item, -1);
     VLP_TRY(vlp_stmt_run(add));
     s->last_id = id;
     return twin && vlp_split_rank(asked) > vlp_split_rank(split) ? settle(s, file->hash) : VLP_OK;
@@ -188,16 +191,18 @@ static vlp_status skip_image(vlp_session *s, const vlp_session_image *image, vlp
 
 static vlp_status store_image(vlp_session *s, const vlp_session_image *image, known_row *known,
                               found_file *file, vlp_row_news *news) {
-    if (image->pixels) {
+    if (image->stored == VLP_STORED_GREY) {
         int dims[2] = {image->width, image->height};
-        file->hash =
-            vlp_hash_more(vlp_hash_bytes(dims, sizeof dims), image->pixels, (size_t)image->length);
+        file->hash = vlp_hash_more(vlp_hash_bytes(dims, sizeof dims), image->bytes, image->n_bytes);
         file->width = image->width;
         file->height = image->height;
         file->state = VLP_IMAGE_GOOD;
     } else {
         vlp_probe probe;
-        VLP_TRY(vlp_probe_file(&probe, image->path, file->size, s->max_pixels, &s->file));
+        if (image->bytes)
+            VLP_TRY(vlp_probe_bytes(&probe, image->bytes, image->n_bytes, s->max_pixels, &s->file));
+        else
+            VLP_TRY(vlp_probe_file(&probe, image->path, file->size, s->max_pixels, &s->file));
         if (!probe.usable) return skip_image(s, image, probe.reason, probe.detail);
         file->hash = probe.hash;
         file->width = probe.width;
@@ -220,7 +225,7 @@ static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_ro
     found_file file = {image->file_size, image->file_mtime, {0, 0}, 0, 0, VLP_IMAGE_UNVERIFIED};
     vlp_skip_reason reason;
     const char *detail;
-    if (!image->pixels && !stat_file(image->path, &file, &reason, &detail))
+    if (!image->bytes && !stat_file(image->path, &file, &reason, &detail))
         return skip_image(s, image, reason, detail);
     if (!known.id || file.size != known.size || file.mtime != known.mtime) {
         VLP_TRY(store_image(s, image, &known, &file, news));
@@ -235,6 +240,40 @@ static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_ro
     s->report->images++;
     s->usable++;
     return vlp_bitset_add(&s->images_seen, s->last_id);
+}
+
+/* "a/../b" stays, "../b" and "a/../../b" leave. */
+static bool leaves(const char *name) {
+    int depth = 0;
+    while (*name) {
+        size_t n = strcspn(name, "/");
+        bool up = n == 2 && memcmp(name, "..", 2) == 0, here = n == 1 && *name == '.';
+        depth += up ? -1 : n && !here ? 1 : 0;
+        if (depth < 0) return true;
+        name += n + (name[n] == '/');
+    }
+    return false;
+}
+
+/* An absolute name is fine where no folder was named, or inside it. */
+static bool outside(const vlp_session *s, const char *name) {
+    if (name[0] != '/') return leaves(name);
+    if (!s->options->images) return false;
+    size_t n = strlen(s->root);
+    bool under = strncmp(name, s->root, n) == 0 && (name[n] == '/' || s->root[n - 1] == '/');
+    return !under || leaves(name + n);
+}
+
+vlp_status vlp_session_named_image(vlp_session *s, const char *name, vlp_session_image *image,
+                                   int64_t *id) {
+    *id = 0;
+    if (outside(s, name))
+        return vlp_session_skip(s, name, image->row, VLP_SKIP_OUTSIDE,
+                                "leaves the folder; name the one that holds all with --images");
+    VLP_TRY(vlp_path_join(&s->named, s->root, name));
+    image->path = s->named.data;
+    vlp_row_news news;
+    return vlp_session_image_row(s, image, id, &news);
 }
 
 vlp_status vlp_session_image_row(vlp_session *s, const vlp_session_image *image, int64_t *id,

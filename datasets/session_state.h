@@ -28,6 +28,10 @@ typedef enum {
     Q_CAPTIONS_FORGET,
     Q_CAPTIONS_TIME,
     Q_CAPTIONS_SET_TIME,
+    Q_QUESTION_ADD,
+    Q_QUESTION_FIND,
+    Q_QUESTIONS_DROP,
+    Q_ANSWER_ADD,
     Q_SKIP_ADD,
     Q_NEXT_ID,
     Q_COUNT
@@ -43,7 +47,7 @@ struct vlp_session {
     int64_t max_pixels;
     vlp_split_shares shares;
     vlp_bitset images_seen, captions_seen;
-    vlp_buf file, caption, last_path;
+    vlp_buf file, caption, last_path, named;
     /* the image row before: five captions of one image in a row cost one look-up */
     int64_t last_offset, last_id;
     vlp_skip_reason last_reason, final_reason; /* of that row; of any row */

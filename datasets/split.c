@@ -17,6 +17,10 @@ vlp_status vlp_split_parse(vlp_split_shares *out, const char *text) {
         return VLP_FAIL(VLP_ERR_USAGE,
                         "--split-hash \"%s\": give three shares for train,val,test, as 90,5,5",
                         text);
+    if (sum < 99.999 || sum > 100.001)
+        return VLP_FAIL(VLP_ERR_USAGE,
+                        "--split-hash \"%s\": the shares make %g, not 100; for instance 90,5,5",
+                        text, sum);
     *out = (vlp_split_shares){true, {share[0] / sum, (share[0] + share[1]) / sum}};
     return VLP_OK;
 }

@@ -12,7 +12,7 @@ typedef struct {
     double edge[2]; /* cumulative shares of train, and of train + val */
 } vlp_split_shares;
 
-/* "90,5,5" (train, val, test; any positive scale); NULL = unused. */
+/* "90,5,5" (train, val, test in per cent, together 100); NULL = unused. */
 vlp_status vlp_split_parse(vlp_split_shares *out, const char *text);
 /* "train", "val" or "test". */
 const char *vlp_split_of(const vlp_split_shares *shares, vlp_hash hash);

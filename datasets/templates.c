@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TEMPLATES_MAX = 1 << 20 };
@@ -57,5 +58,21 @@ vlp_status vlp_templates_apply(vlp_templates *templates, vlp_session *session, i
         }
         line += len + (line[len] == '\n');
     }
+    return VLP_OK;
+}
+
+vlp_status vlp_class_name(const vlp_buf *classes, int number, char out[256]) {
+    snprintf(out, 256, "%d", number);
+    if (!classes->data) return VLP_OK;
+    const char *line = classes->data;
+    for (int i = 0; i < number && *line; i++) {
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    size_t len = strcspn(line, "\r\n");
+    if (len == 0)
+        return VLP_FAIL(VLP_ERR_FORMAT, "the classes file has no line %d for label %d", number + 1,
+                        number);
+    snprintf(out, 256, "%.*s", (int)(len < 255 ? len : 255), line);
     return VLP_OK;
 }

@@ -18,4 +18,7 @@ void vlp_templates_free(vlp_templates *templates);
 vlp_status vlp_templates_apply(vlp_templates *templates, vlp_session *session, int64_t image_id,
                                const char *class_name, int64_t row);
 
+/* Line `number` (from 0) of a file of class names, or the number itself without one. */
+vlp_status vlp_class_name(const vlp_buf *classes, int number, char out[256]);
+
 #endif

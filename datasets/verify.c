@@ -2,7 +2,7 @@
 
 #include "core/threads.h"
 
-#include "core/file.h"
+#include "datasets/stored.h"
 #include "vision/image.h"
 
 #include <omp.h>
@@ -11,7 +11,8 @@
 enum { CHUNK = 256, MAX_THREADS = 256 };
 
 typedef struct {
-    int64_t id;
+    int64_t id, offset, length;
+    vlp_stored stored;
     vlp_buf path;
     bool good;
     int width, height;
@@ -21,11 +22,12 @@ typedef struct {
 typedef struct {
     vlp_image image;
     vlp_buf file;
+    vlp_container container;
 } workspace;
 
 static void check(candidate *c, workspace *work, const vlp_decode_options *decode) {
-    vlp_buf_clear(&work->file);
-    vlp_status status = vlp_file_read(c->path.data, 0, &work->file);
+    vlp_status status = vlp_stored_read(&work->container, c->path.data, c->offset, c->length,
+                                        c->stored, &work->file);
     if (status == VLP_OK)
         status = vlp_image_decode(&work->image, (const uint8_t *)work->file.data, work->file.len,
                                   decode);
@@ -46,6 +48,9 @@ static vlp_status next_chunk(vlp_stmt *select, int64_t after, candidate *chunk, 
         c->id = vlp_column_int(select, 0);
         vlp_buf_clear(&c->path);
         VLP_TRY(vlp_buf_puts(&c->path, vlp_column_text(select, 1, NULL)));
+        c->offset = vlp_column_int(select, 2);
+        c->length = vlp_column_int(select, 3);
+        c->stored = (vlp_stored)vlp_column_int(select, 4);
         ++*n;
     }
     vlp_stmt_reset(select);
@@ -119,7 +124,8 @@ vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
         goto done;
     }
     VLP_TRY_DONE(vlp_stmt_new(&select, db,
-                              "SELECT id, path FROM images WHERE state=0 AND id>?1"
+                              "SELECT id, path, offset, length, stored FROM images WHERE"
+                              " state=0 AND id>?1"
                               " ORDER BY id"));
     VLP_TRY_DONE(vlp_stmt_new(&update, db,
                               "UPDATE images SET state=?2, reason=?3,"
@@ -134,6 +140,7 @@ done:
     for (int i = 0; work && i < threads; i++) {
         vlp_image_free(&work[i].image);
         vlp_buf_free(&work[i].file);
+        vlp_container_close(&work[i].container);
     }
     vlp_free(chunk);
     vlp_free(work);

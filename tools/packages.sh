@@ -5,6 +5,7 @@ vlp_build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-dev libpng-dev libjpeg62-turbo-dev libstb-dev
     libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev
+    libarchive-dev libwebp-dev libgif-dev libtiff-dev
 )
 # clang builds the fuzz targets.
 vlp_test_packages=(libcmocka-dev libdnnl-dev clang libclang-rt-dev libomp-dev)

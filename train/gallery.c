@@ -20,8 +20,10 @@ static vlp_status picture(vlp_buf *page, vlp_reader *reader, const vlp_found_hit
 
 static vlp_status figure(vlp_buf *page, vlp_reader *reader, const vlp_found_hit *hit, int64_t rank,
                          vlp_image *image) {
+    vlp_located located;
+    VLP_TRY(vlp_reader_locate(reader, hit->id, &located));
     VLP_TRY(vlp_buf_puts(page, "<figure><a href=\""));
-    VLP_TRY(vlp_html_file_address(page, hit->path));
+    VLP_TRY(vlp_html_file_address(page, located.path)); /* the file, without the item in it */
     VLP_TRY(vlp_buf_puts(page, "\">"));
     VLP_TRY(picture(page, reader, hit, image));
     VLP_TRY(vlp_buf_printf(page, "</a><figcaption>%lld. ", (long long)rank));

@@ -166,10 +166,13 @@ static double cosine_of(const vlp_search *s, int64_t id) {
 }
 
 static vlp_status keep_hit(vlp_search *s, const vlp_hit *hit, double z, vlp_found *out) {
-    vlp_buf path = {0}, caption = {0};
+    vlp_buf path = {0}, item = {0}, caption = {0};
     struct stat st;
-    vlp_status status = vlp_catalogue_item(s->index, hit->id, &path, &caption);
-    if (status == VLP_OK && stat(path.data, &st) != 0) {
+    vlp_status status = vlp_catalogue_item(s->index, hit->id, &path, &item, &caption);
+    bool gone = status == VLP_OK && stat(path.data, &st) != 0;
+    if (status == VLP_OK && item.len) status = vlp_buf_printf(&path, "#%s", item.data);
+    vlp_buf_free(&item);
+    if (gone) {
         out->gone++;
     } else if (status == VLP_OK) {
         double score = fmin(hit->score, 1); /* a cosine may round above */
