@@ -160,7 +160,7 @@ static const bad_row bad_rows[] = {
     {"b/empty-caption.png", "\"\"", NULL, "empty caption", make_good, NULL},
     {"b/blank-caption.png", "\" \\t \"", NULL, "empty caption", make_good, NULL},
     {"b/no-captions.png", "[]", NULL, "empty caption", make_good, NULL},
-    {"b/number-caption.png", "7", NULL, "empty caption", make_good, NULL},
+    {"b/true-caption.png", "true", NULL, "empty caption", make_good, NULL},
     {"b/nul-caption.jpg", "\"a\\u0000b\"", NULL, "zero bytes", NULL, ""},
     {"b/malformed-caption.png", "\"zebra \xff\xfe\"", NULL, "not an image", NULL, "words"},
     {"b/endless-caption.png", endless, NULL, "zero bytes", NULL, ""},
