@@ -26,7 +26,9 @@ static const cli_flag flags[] = {
      "vqa: the answers (default: the file that goes with the questions)"},
     {"--map", 0, "FILE", "cc: lines of a web address, a tab and the image file"},
     {"--max-pixels", 0, "N", "larger images are skipped"},
-    {"--check", 0, NULL, "decodes every image"},
+    {"--clean", 0, "HOW", "captions: basic, or albef (lower case, no punctuation, 30 words)"},
+    {"--dedupe", 0, NULL, "the same bytes come in once; their captions join the first picture's"},
+    {"--check", 0, NULL, "decodes every image, in parallel"},
     {"--errors", 0, "FILE", "writes every skipped row with its reason to FILE"},
     {"--json", 0, NULL, "counts as one JSON object on stdout"},
     {NULL, 0, NULL, NULL},
@@ -37,6 +39,12 @@ static const cli_pair clashes[] = {{"--split", "--split-hash"}, {NULL, NULL}};
 static bool progress(int64_t rows, void *user) {
     (void)user;
     cli_progress("%lld rows", (long long)rows);
+    return !cli_stop;
+}
+
+static bool checking(int64_t done, int64_t total, void *user) {
+    (void)user;
+    cli_progress("checking pictures: %lld of %lld", (long long)done, (long long)total);
     return !cli_stop;
 }
 
@@ -83,8 +91,11 @@ static vlp_status read_options(const cli_args *args, vlp_import_options *o) {
                               .templates = cli_text(args, "--templates", NULL),
                               .annotations = cli_text(args, "--annotations", NULL),
                               .map = cli_text(args, "--map", NULL),
+                              .clean = cli_text(args, "--clean", NULL),
+                              .dedupe = cli_has(args, "--dedupe"),
                               .check = cli_has(args, "--check"),
                               .progress = progress,
+                              .checking = checking,
                               .skipped = skipped};
     return cli_int(args, "--max-pixels", 0, 1, (int64_t)1 << 40, &o->max_pixels);
 }
@@ -125,11 +136,11 @@ static void print_report(const cli_args *args, const vlp_import_report *r) {
     if (cli_quiet()) return;
     fprintf(stderr,
             "%lld images, %lld captions, %lld texts, %lld questions: %lld new, %lld changed, %lld "
-            "unchanged, %lld removed, %lld skipped, %lld duplicates\n",
+            "unchanged, %lld moved, %lld removed, %lld gone, %lld skipped, %lld duplicates\n",
             (long long)r->images, (long long)r->captions, (long long)r->texts,
             (long long)r->questions, (long long)r->added, (long long)r->changed,
-            (long long)r->unchanged, (long long)r->removed, (long long)r->skipped,
-            (long long)r->duplicates);
+            (long long)r->unchanged, (long long)r->moved, (long long)r->removed, (long long)r->gone,
+            (long long)r->skipped, (long long)r->duplicates);
 }
 
 static int run(const cli_args *args) {

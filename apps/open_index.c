@@ -12,9 +12,9 @@ void cli_skipped(const char *path, const char *reason, FILE *errors) {
     if (errors) fprintf(errors, "%s\t%s\n", path, reason);
 }
 
-static bool on_progress(int64_t done, void *user) {
+static bool on_progress(int64_t done, int64_t total, void *user) {
     (void)user;
-    cli_progress("checking pictures: %lld", (long long)done);
+    cli_progress("checking pictures: %lld of %lld", (long long)done, (long long)total);
     return !cli_stop;
 }
 

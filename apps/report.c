@@ -52,6 +52,41 @@ static void print_spread(const char *what, const vlp_json *spread, const char *u
     putchar('\n');
 }
 
+/* A bar a bucket, the longest twenty signs. */
+static void print_histogram(const vlp_json *spread) {
+    const vlp_json *buckets = vlp_json_key(spread, "histogram");
+    int64_t most = 1;
+    for (void *it = vlp_json_first(buckets); it; it = vlp_json_next(buckets, it)) {
+        int64_t n = vlp_json_as_int(vlp_json_iter_value(it));
+        most = n > most ? n : most;
+    }
+    for (void *it = vlp_json_first(buckets); it; it = vlp_json_next(buckets, it)) {
+        int64_t n = vlp_json_as_int(vlp_json_iter_value(it));
+        printf("    %-14s %10lld  %.*s\n", vlp_json_iter_key(it), (long long)n,
+               (int)((20 * n + most - 1) / most), "####################");
+    }
+}
+
+static void print_repeated(const vlp_json *list) {
+    if (vlp_json_len(list) == 0) return;
+    printf("\n  captions of many images:\n");
+    for (size_t i = 0; i < vlp_json_len(list); i++)
+        printf("    %10lld  %.60s\n", count(vlp_json_at(list, i), "images"),
+               vlp_json_string(vlp_json_at(list, i), "caption", ""));
+}
+
+static void print_near(const vlp_json *near) {
+    printf("  near duplicates by look: %lld pairs among %lld decoded images, %lld across splits\n",
+           count(near, "pairs"), count(near, "images"), count(near, "across_splits"));
+    const vlp_json *examples = vlp_json_key(near, "examples");
+    for (size_t i = 0; i < vlp_json_len(examples); i++) {
+        const vlp_json *pair = vlp_json_at(examples, i);
+        printf("    %s\n    %s\n%s", vlp_json_as_string(vlp_json_at(pair, 0)),
+               vlp_json_as_string(vlp_json_at(pair, 1)),
+               i + 1 < vlp_json_len(examples) ? "\n" : "");
+    }
+}
+
 static void print_counts(const char *title, const vlp_json *counts) {
     if (!vlp_json_first(counts)) return;
     printf("\n  %s:\n", title);
@@ -67,11 +102,18 @@ void cli_print_stats(const char *path, const vlp_json *stats, bool all) {
     printf("\n  duplicates of an image: %lld, of those asked into different splits: %lld\n",
            count(stats, "duplicates"), count(stats, "duplicates_across_splits"));
     printf("  not yet decoded: %lld, cannot be decoded: %lld, skipped when importing: %lld\n",
-           count(stats, "unverified"), count(stats, "bad"), count(stats, "skipped"));
+           count(stats, "unverified"), count(stats, "bad") - count(stats, "gone"),
+           count(stats, "skipped"));
+    printf("  files gone: %lld, images without a caption: %lld, questions: %lld\n",
+           count(stats, "gone"), count(stats, "without_caption"), count(stats, "questions"));
     if (!all) return;
+    print_near(vlp_json_key(stats, "near_duplicates"));
     print_sources(vlp_json_key(stats, "sources"));
+    print_repeated(vlp_json_key(stats, "repeated_captions"));
     print_spread("caption length", vlp_json_key(stats, "caption_length"), "characters");
+    print_histogram(vlp_json_key(stats, "caption_length"));
     print_spread("image size (short side)", vlp_json_key(stats, "image_size"), "pixels");
+    print_histogram(vlp_json_key(stats, "image_size"));
     print_counts("captions by script", vlp_json_key(stats, "scripts"));
     print_counts("skipped by reason", vlp_json_key(stats, "skipped_by_reason"));
 }

@@ -121,6 +121,13 @@ vlp_status vlp_writer_write(vlp_writer *writer, const void *data, size_t len) {
     return VLP_OK;
 }
 
+vlp_status vlp_writer_rewrite(vlp_writer *writer, int64_t at, const void *data, size_t len) {
+    if (fseeko(writer->file, (off_t)at, SEEK_SET) != 0)
+        return io_error("seek in", writer->temporary);
+    VLP_TRY(vlp_writer_write(writer, data, len));
+    return fseeko(writer->file, 0, SEEK_END) == 0 ? VLP_OK : io_error("seek in", writer->temporary);
+}
+
 void vlp_writer_abandon(vlp_writer *writer) {
     if (writer->file) fclose(writer->file);
     if (writer->temporary) unlink(writer->temporary);

@@ -33,6 +33,8 @@ typedef struct {
 } vlp_writer;
 vlp_status vlp_writer_open(vlp_writer *writer, const char *path);
 vlp_status vlp_writer_write(vlp_writer *writer, const void *data, size_t len);
+/* Replaces bytes that were written before; writing goes on at the end. */
+vlp_status vlp_writer_rewrite(vlp_writer *writer, int64_t at, const void *data, size_t len);
 vlp_status vlp_writer_commit(vlp_writer *writer); /* frees the writer, also on failure */
 void vlp_writer_abandon(vlp_writer *writer);      /* removes the temporary; a no-op after commit */
 

@@ -1,9 +1,11 @@
 #include "datasets/caption.h"
 
 #include "core/hash.h"
+#include "text/unicode.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 size_t vlp_utf8_sequence(const char *text, size_t left) {
     const unsigned char *s = (const unsigned char *)text;
@@ -103,6 +105,48 @@ vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *r
     }
     while (out->len && out->data[out->len - 1] == ' ') out->len--;
     if (out->data) out->data[out->len] = '\0';
+    return VLP_OK;
+}
+
+/* Appends one code point in lower case, or what the reference makes of its sign. */
+static vlp_status put_albef(vlp_buf *out, const char *text, size_t n) {
+    if (n == 1 && strchr(",.'!?\"()*#:;~", *text)) return VLP_OK;
+    if (n == 1 && strchr("-/ ", *text)) return put(out, " ", 1);
+    uint32_t code, lower[2];
+    char bytes[4];
+    vlp_utf8_next(text, n, &code);
+    int count = vlp_unicode_lower(code, lower);
+    for (int i = 0; i < count; i++)
+        VLP_TRY(vlp_buf_append(out, bytes, (size_t)vlp_utf8_put(lower[i], bytes)));
+    return VLP_OK;
+}
+
+vlp_status vlp_caption_albef(vlp_buf *text, int max_words) {
+    static const char person[] = "<person>";
+    vlp_buf out = {0};
+    vlp_status status = vlp_buf_reserve(&out, text->len + 1);
+    int words = 1;
+    for (size_t i = 0, n; i < text->len && status == VLP_OK; i += n) {
+        n = vlp_utf8_sequence(text->data + i, text->len - i);
+        if (strncasecmp(text->data + i, person, strlen(person)) == 0) {
+            n = strlen(person);
+            status = vlp_buf_puts(&out, "person");
+            continue;
+        }
+        size_t before = out.len;
+        status = put_albef(&out, text->data + i, n ? n : 1);
+        n = n ? n : 1;
+        words += out.len > before && out.data[out.len - 1] == ' ';
+        if (max_words && words > max_words) break;
+    }
+    while (out.len && out.data[out.len - 1] == ' ') out.len--;
+    if (out.data) out.data[out.len] = '\0';
+    if (status != VLP_OK) {
+        vlp_buf_free(&out);
+        return status;
+    }
+    vlp_buf_free(text);
+    *text = out;
     return VLP_OK;
 }
 

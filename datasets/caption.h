@@ -17,6 +17,11 @@ size_t vlp_utf8_sequence(const char *s, size_t n);
  * tells whether bytes had to be replaced, dropped or cut. */
 vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired);
 
+/* ALBEF's pre_caption on a cleaned text, in place: lower case, no punctuation, hyphens and slashes
+ * to spaces, at most max_words words (0 = all). */
+enum { VLP_CAPTION_ALBEF_WORDS = 30 };
+vlp_status vlp_caption_albef(vlp_buf *text, int max_words);
+
 /* 64-bit hash of the text without ASCII case and without punctuation at its end: captions with the
  * same hash are positives of one another. */
 int64_t vlp_caption_hash(const char *text, size_t len);

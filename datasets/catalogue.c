@@ -3,6 +3,7 @@
 #include "core/kernels.h"
 #include "core/threads.h"
 #include "datasets/filter.h"
+#include "datasets/fulltext.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -347,6 +348,15 @@ done:
     return status;
 }
 
+static vlp_status refuse_behind(const vlp_index *index) {
+    int64_t behind;
+    VLP_TRY(vlp_fulltext_behind(index, &behind));
+    if (behind == 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE,
+                    "%s: the words of %lld captions are not indexed yet; run: vlp embed",
+                    vlp_index_path(index), (long long)behind);
+}
+
 vlp_status vlp_catalogue_words(const vlp_index *index, const char *words, const char *where,
                                int64_t k, vlp_hit *hits, int64_t *n) {
     *n = 0;
@@ -354,6 +364,7 @@ vlp_status vlp_catalogue_words(const vlp_index *index, const char *words, const 
     VLP_TRY(vlp_filter_parse(&filter, where, 4));
     vlp_buf query = {0}, list = {0};
     vlp_status status = vlp_filter_check(&filter, vlp_index_db(index));
+    if (status == VLP_OK) status = refuse_behind(index);
     if (status == VLP_OK) status = word_query(&query, words);
     if (status == VLP_OK && query.len > 0) {
         status = words_array(&list, query.data);

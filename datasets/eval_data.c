@@ -1,7 +1,5 @@
 #include "datasets/eval_data.h"
 
-#include "datasets/rows.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +105,7 @@ vlp_status vlp_eval_data_open(vlp_eval_data *out, const vlp_index *index, const 
     *out = (vlp_eval_data){0};
     vlp_rows rows;
     VLP_TRY(vlp_rows_open(&rows, index, VLP_ROWS_PAIRS, split, source));
+    out->rows = rows;
     out->image_ids = rows.ids;
     out->n_images = max_images > 0 && max_images < rows.count ? max_images : rows.count;
     vlp_status status = read_all(out, index);
@@ -115,7 +114,7 @@ vlp_status vlp_eval_data_open(vlp_eval_data *out, const vlp_index *index, const 
 }
 
 void vlp_eval_data_close(vlp_eval_data *data) {
-    vlp_free(data->image_ids);
+    vlp_rows_close(&data->rows);
     vlp_free(data->image_groups);
     vlp_free(data->labels);
     vlp_free(data->captions);

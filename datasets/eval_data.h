@@ -3,7 +3,7 @@
 #ifndef VLP_DATASETS_EVAL_DATA_H
 #define VLP_DATASETS_EVAL_DATA_H
 
-#include "datasets/index.h"
+#include "datasets/rows.h"
 
 typedef struct {
     int64_t n_images, n_captions;
@@ -14,6 +14,7 @@ typedef struct {
     int64_t *caption_images; /* [n_captions]: position of the image */
     int64_t *caption_groups; /* [n_captions]; equal up to case and final punctuation share one */
     char *text;              /* the block */
+    vlp_rows rows;           /* what image_ids belongs to */
 } vlp_eval_data;
 
 /* source NULL = all; max_images 0 = all, else the first so many. VLP_ERR_NOT_FOUND when the split

@@ -188,7 +188,7 @@ static vlp_status check_images(vlp_index *index, const vlp_import_options *optio
                                vlp_import_report *report) {
     vlp_verify_options verify = {.threads = options->threads,
                                  .max_pixels = options->max_pixels,
-                                 .progress = options->progress,
+                                 .progress = options->checking,
                                  .bad = options->skipped,
                                  .user = options->user};
     vlp_verify_report verified = {0};
@@ -304,6 +304,8 @@ vlp_json *vlp_import_report_json(const vlp_import_report *report) {
         {"changed", report->changed},
         {"unchanged", report->unchanged},
         {"removed", report->removed},
+        {"moved", report->moved},
+        {"gone", report->gone},
         {"skipped", report->skipped},
         {"duplicates", report->duplicates},
         {"duplicates_across_splits", report->crossed},

@@ -41,11 +41,16 @@ typedef struct {
     const char *annotations; /* vqa: the answers; NULL = the file that goes with the questions */
     const char *map;         /* cc: file with lines URL, tab, image path */
     int64_t max_pixels;      /* larger images are skipped; 0 = the decoder's default */
-    bool check;              /* decode every image too (vlp_index_verify) */
-    int threads;             /* for check; 0 = all */
-    double commit_seconds;   /* of work that a kill may lose; 0 = 1 */
+    const char *clean; /* captions: NULL or "basic" (datasets/caption.h), or "albef"; the source's
+                          own words are kept beside where they differ */
+    bool dedupe;       /* bytes that the index has already come in once: their captions join
+                          the first picture's */
+    bool check;        /* decode every image too (vlp_index_verify) */
+    int threads;       /* for check; 0 = all */
+    double commit_seconds; /* of work that a kill may lose; 0 = 1 */
     /* Called about twice a second; returning false stops with VLP_ERR_INTERRUPTED, saved. */
     bool (*progress)(int64_t rows, void *user);
+    bool (*checking)(int64_t done, int64_t total, void *user); /* the same while `check` decodes */
     /* Called for every skipped row or file. */
     void (*skipped)(const char *path, int64_t row, vlp_skip_reason reason, const char *detail,
                     void *user);
@@ -57,6 +62,8 @@ typedef struct {
     int64_t images, captions, texts; /* usable rows of the sources; texts have no image */
     int64_t questions;
     int64_t added, changed, unchanged, removed;
+    int64_t moved; /* files of a known content whose old place is empty: rows and embeddings stay */
+    int64_t gone;  /* files that are listed no more and not there: marked, not removed */
     int64_t skipped, by_reason[VLP_SKIP_COUNT];
     int64_t duplicates;   /* images whose bytes equal an earlier image's */
     int64_t crossed;      /* duplicates that asked for another split than their group's */

@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "datasets/bulk.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -64,7 +65,11 @@ static const char *const migrations[] = {
     " number INTEGER NOT NULL, text TEXT NOT NULL, kind TEXT, UNIQUE(source_id, number));"
     "CREATE INDEX questions_image ON questions(image_id);"
     "CREATE TABLE answers(question_id INTEGER NOT NULL REFERENCES questions(id) ON DELETE CASCADE,"
-    " text TEXT NOT NULL, votes INTEGER NOT NULL, PRIMARY KEY(question_id, text)) WITHOUT ROWID;",
+    " text TEXT NOT NULL, votes INTEGER NOT NULL, PRIMARY KEY(question_id, text)) WITHOUT ROWID;"
+    "DROP TRIGGER captions_added; DROP TRIGGER captions_removed;" /* see datasets/fulltext.h */
+    "CREATE TRIGGER captions_removed AFTER DELETE ON captions"
+    " WHEN EXISTS(SELECT 1 FROM captions_fts_docsize WHERE id=old.id) BEGIN"
+    " INSERT INTO captions_fts(captions_fts, rowid, text) VALUES('delete', old.id, old.text); END;",
 };
 
 static vlp_status run_migration(vlp_db *db, size_t version) {
@@ -123,6 +128,7 @@ vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode) {
     if (!index) return VLP_ERR_MEMORY;
     vlp_status status = vlp_db_open(&index->db, path, mode);
     if (status == VLP_OK) status = check_schema(index->db, mode);
+    if (status == VLP_OK && mode == VLP_DB_WRITE) status = vlp_bulk_end(index->db);
     if (status != VLP_OK) {
         vlp_index_free(index);
         return status;

@@ -40,8 +40,9 @@ vlp_db *vlp_index_db(const vlp_index *index); /* borrowed, for the folder's othe
  * "sources" [{name,format,path,images,captions}], "splits" {name:
  * {images,captions,unverified,bad}}, "duplicates", "duplicates_across_splits", "caption_length"
  * {min,mean,median,p99,max} in characters, "image_size" {min,median,max of the short side},
- * "scripts" {Latin: captions, ...}, "skipped" and "skipped_by_reason". Memory does not grow with
- * the rows. */
+ * "scripts" {Latin: captions, ...}, "skipped" and "skipped_by_reason", "repeated_captions"
+ * [{caption, images}], "near_duplicates" {images, pairs, across_splits, examples}; lengths and
+ * sizes have a "histogram" too. Memory: 16 bytes a decoded image for the near duplicates. */
 vlp_status vlp_index_stats(const vlp_index *index, vlp_json **out);
 
 /* Every skipped row or file and every image found bad, in order; stops when `row` returns false. */

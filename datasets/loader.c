@@ -1,11 +1,12 @@
 #include "datasets/loader_state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_SLOTS = 4, MAX_CLAIM = 8 };
+enum { DEFAULT_SLOTS = 4, MAX_CLAIM = 8, BLOCKS_AT_ONCE = 16 };
 
 static int world(const vlp_loader *loader) {
     return loader->options.world > 0 ? loader->options.world : 1;
@@ -105,11 +106,15 @@ static vlp_status open_rows(vlp_loader *loader, const vlp_index *index) {
     vlp_status status = loader->pools && pools ? VLP_OK : VLP_ERR_MEMORY;
     for (int p = 0; p < n && status == VLP_OK; p++) {
         const char *source = o->n_mixture > 0 ? o->mixture[p].source : NULL;
-        status = vlp_rows_open(&loader->pools[p], index, o->rows, o->split, source);
+        bool place = o->train && o->block_rows > 0;
+        status = (place ? vlp_rows_open_by_place : vlp_rows_open)(&loader->pools[p], index, o->rows,
+                                                                  o->split, source);
         loader->n_pools = p + 1;
         pools[p] = (vlp_pool){loader->pools[p].count, source ? o->mixture[p].weight : 1};
     }
     if (status == VLP_OK) status = vlp_sampler_new(&loader->sampler, o->seed, pools, n);
+    if (status == VLP_OK && o->block_rows > 0)
+        vlp_sampler_set_blocks(loader->sampler, o->block_rows, BLOCKS_AT_ONCE);
     if (status == VLP_OK && o->by_source)
         vlp_sampler_set_run(loader->sampler, (int64_t)o->batch * (o->world > 0 ? o->world : 1));
     vlp_free(pools);
@@ -168,6 +173,29 @@ static vlp_status start_workers(vlp_loader *loader, const vlp_index *index) {
     return VLP_OK;
 }
 
+/* The smallest crop of it still has as many pixels as the model's input. */
+static int short_side(const vlp_transform *t) {
+    double side = t->image_size * sqrt(2 / t->augment.scale_min);
+    return (int)lround(fmin(side, 1 << 20));
+}
+
+/* Pictures of all pools; a pool of captions goes by its pictures, which a pool of pairs names. */
+static vlp_status open_pixel_file(vlp_loader *loader, const vlp_index *index) {
+    const vlp_loader_options *o = &loader->options;
+    if (!o->pixel_file || !o->train || !o->transform) return VLP_OK;
+    vlp_rows rows;
+    VLP_TRY(vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, o->split, NULL));
+    vlp_pixel_file_options options = {.path = o->pixel_file,
+                                      .decode = loader->decode,
+                                      .short_side = loader->short_side,
+                                      .threads = o->threads,
+                                      .progress = o->building,
+                                      .user = o->user};
+    vlp_status status = vlp_pixel_file_open(&loader->pixel_file, index, &rows, &options);
+    vlp_rows_close(&rows);
+    return status;
+}
+
 static void set_defaults(vlp_loader *loader) {
     vlp_loader_options *o = &loader->options;
     if (o->threads <= 0) o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -178,8 +206,11 @@ static void set_defaults(vlp_loader *loader) {
     if (o->transform) {
         loader->transform_copy = *o->transform;
         o->transform = &loader->transform_copy;
+        loader->upright = loader->mirrored = loader->transform_copy;
+        loader->upright.augment.flip = 0;
+        loader->mirrored.augment.flip = 1.5; /* above every draw */
         loader->decode = vlp_transform_decode_options(o->transform, o->train);
-        loader->short_side = o->train ? 2 * o->transform->image_size : 0;
+        loader->short_side = o->train ? short_side(o->transform) : 0;
     }
     loader->start = o->cursor;
 }
@@ -199,6 +230,7 @@ vlp_status vlp_loader_open(vlp_loader **out, const vlp_index *index,
     VLP_TRY_DONE(open_rows(loader, index));
     VLP_TRY_DONE(open_slots(loader));
     VLP_TRY_DONE(vlp_pixel_cache_new(&loader->cache, options->cache_bytes));
+    VLP_TRY_DONE(open_pixel_file(loader, index));
     VLP_TRY_DONE(start_workers(loader, index));
 done:
     if (status != VLP_OK)
@@ -219,6 +251,7 @@ static void free_workers(vlp_loader *loader) {
         vlp_reader_free(worker->reader);
         vlp_image_free(&worker->image);
         vlp_transform_scratch_free(&worker->transform);
+        vlp_buf_free(&worker->mirrored);
     }
     vlp_free(loader->workers);
 }
@@ -230,6 +263,7 @@ void vlp_loader_free(vlp_loader *loader) {
     vlp_free(loader->pools);
     vlp_sampler_free(loader->sampler);
     vlp_pixel_cache_free(loader->cache);
+    vlp_pixel_file_free(loader->pixel_file);
     vlp_free(loader->slots);
     vlp_free(loader->ids);
     vlp_free(loader->pixels);

@@ -9,11 +9,12 @@
  *     vlp_loader_free(loader);
  *
  * What a batch holds depends on the seed, the cursor and the good rows' contents: not on threads,
- * slots, timing, the picture cache, or on unusable files lying among the good ones. */
+ * slots, timing, the picture caches, or on unusable files lying among the good ones. */
 #ifndef VLP_DATASETS_LOADER_H
 #define VLP_DATASETS_LOADER_H
 
 #include "datasets/rows.h"
+#include "datasets/sides.h"
 #include "text/tokenizer.h"
 #include "vision/transform.h"
 
@@ -43,6 +44,12 @@ typedef struct {
     int threads;                    /* 0 = as many as processors */
     int slots;                      /* batches ahead; 0 = 4 */
     int64_t cache_bytes;            /* for decoded pictures in memory; 0 = none */
+    const char *pixel_file; /* decoded pictures on disk (datasets/pixel_file.h), made when it
+                               lacks any; training only; NULL = none */
+    bool (*building)(int64_t done, int64_t total, void *user); /* while that file is made */
+    int64_t block_rows; /* training: rows that lie together are drawn together, so many at a time,
+                           for archives on slow disks (vlp_sampler_set_blocks); 0 = any order */
+    vlp_sides sides;    /* captions that say left or right, where the transform may mirror */
     /* A file that was good when verified and is not now, once a file, from any thread. In training
      * the pool's next row takes the place; in evaluation image_ids is -1 and the pixels are 0. */
     void (*skipped)(const char *path, const char *reason, void *user);

@@ -23,23 +23,41 @@ static void note_bad(vlp_loader *loader, const vlp_located *located) {
         loader->options.skipped(located->path, vlp_error(), loader->options.user);
 }
 
-static vlp_status fill_pixels(loader_worker *w, const vlp_located *located, int64_t pass,
-                              float *out) {
+/* The same picture from the file, from memory, or decoded. */
+static vlp_status find_pixels(loader_worker *w, const vlp_located *located, vlp_image *picture) {
     vlp_loader *loader = w->loader;
-    bool train = loader->options.train;
+    bool train = loader->options.train, encoded = located->stored != VLP_STORED_GREY;
+    if (train && vlp_pixel_file_get(loader->pixel_file, located->hash, picture)) return VLP_OK;
+    if (train && vlp_pixel_cache_get(loader->cache, located->id, picture)) return VLP_OK;
+    VLP_TRY(vlp_reader_pixels(w->reader, located, &loader->decode, loader->short_side, &w->image));
+    *picture = w->image;
+    if (train && encoded) vlp_pixel_cache_put(loader->cache, located->id, picture);
+    return VLP_OK;
+}
+
+static vlp_status fill_pixels(loader_worker *w, const vlp_located *located,
+                              const vlp_transform *transform, vlp_rng rng, float *out) {
     vlp_image picture;
-    if (!train || !vlp_pixel_cache_get(loader->cache, located->id, &picture)) {
-        VLP_TRY(
-            vlp_reader_pixels(w->reader, located, &loader->decode, loader->short_side, &w->image));
-        picture = w->image;
-        if (train && located->stored == VLP_STORED_ENCODED)
-            vlp_pixel_cache_put(loader->cache, located->id, &picture);
-    }
-    /* by content, not by row id: what lies between good rows must not change their crops */
-    vlp_rng rng =
-        vlp_rng_at(loader->options.seed, VLP_RNG_AUGMENT, (uint64_t)pass, located->hash.low);
-    return vlp_transform_apply(loader->options.transform, &picture, train ? &rng : NULL,
+    VLP_TRY(find_pixels(w, located, &picture));
+    return vlp_transform_apply(transform, &picture, w->loader->options.train ? &rng : NULL,
                                &w->transform, out);
+}
+
+/* A caption with sides decides whether its picture may be mirrored, or is mirrored with it. */
+static vlp_status settle_sides(loader_worker *w, vlp_caption_row *caption, vlp_rng *rng,
+                               const vlp_transform **transform) {
+    vlp_loader *loader = w->loader;
+    const vlp_loader_options *o = &loader->options;
+    double flip = o->transform ? o->transform->augment.flip : 0;
+    if (!o->train || flip <= 0 || o->sides == VLP_SIDES_IGNORE) return VLP_OK;
+    if (!vlp_has_sides(caption->text, caption->len)) return VLP_OK;
+    bool turned = o->sides == VLP_SIDES_MIRROR && vlp_rng_double(rng) < flip;
+    *transform = turned ? &loader->mirrored : &loader->upright;
+    if (!turned) return VLP_OK;
+    VLP_TRY(vlp_mirror_sides(&w->mirrored, caption->text, caption->len));
+    caption->text = w->mirrored.data;
+    caption->len = w->mirrored.len;
+    return VLP_OK;
 }
 
 static void fill_tokens(const vlp_loader *loader, loader_slot *slot, int j,
@@ -66,31 +84,53 @@ static vlp_status fill_text(loader_worker *w, loader_slot *slot, int j, int64_t 
     return VLP_OK;
 }
 
+/* A row is an image, whose caption is drawn, or a caption. */
+static vlp_status find_row(loader_worker *w, int64_t row, int64_t pass, vlp_located *located,
+                           vlp_caption_row *caption, vlp_rng *rng) {
+    const vlp_loader *loader = w->loader;
+    vlp_rows_kind kind = loader->options.rows;
+    int64_t image = row;
+    *caption = (vlp_caption_row){0};
+    if (kind == VLP_ROWS_CAPTIONS) {
+        VLP_TRY(vlp_reader_caption(w->reader, row, caption));
+        image = caption->image_id;
+    }
+    VLP_TRY(vlp_reader_locate(w->reader, image, located));
+    *rng = vlp_rng_at(loader->options.seed, VLP_RNG_CAPTION, (uint64_t)pass, located->hash.low);
+    return kind == VLP_ROWS_PAIRS ? vlp_reader_draw_caption(w->reader, image, rng, caption)
+                                  : VLP_OK;
+}
+
 /* *ok = false: the image could not be read. */
-static vlp_status fill_image(loader_worker *w, loader_slot *slot, int j, int64_t id, int64_t pass,
+static vlp_status fill_image(loader_worker *w, loader_slot *slot, int j, int64_t row, int64_t pass,
                              bool *ok) {
     vlp_loader *loader = w->loader;
-    *ok = !known_bad(loader, id);
+    const vlp_transform *transform = loader->options.transform;
+    bool captions = loader->options.rows == VLP_ROWS_CAPTIONS;
+    *ok = captions || !known_bad(loader, row);
     if (!*ok) return VLP_OK;
     vlp_located located;
-    VLP_TRY(vlp_reader_locate(w->reader, id, &located));
-    const vlp_transform *transform = loader->options.transform;
+    vlp_caption_row caption;
+    vlp_rng rng;
+    VLP_TRY(find_row(w, row, pass, &located, &caption, &rng));
+    if (captions && known_bad(loader, located.id)) *ok = false;
+    if (!*ok) return VLP_OK;
+    if (caption.id) VLP_TRY(settle_sides(w, &caption, &rng, &transform));
     if (transform) {
         int64_t plane = (int64_t)transform->image_size * transform->image_size * 3;
-        vlp_status status = fill_pixels(w, &located, pass, slot->pixels + j * plane);
+        /* by content, not by row id: what lies between good rows must not change their crops; rows
+         * of one image are told apart by their captions */
+        uint64_t content = located.hash.low + (captions ? (uint64_t)caption.group * 2 + 1 : 0);
+        vlp_rng crop = vlp_rng_at(loader->options.seed, VLP_RNG_AUGMENT, (uint64_t)pass, content);
+        vlp_status status = fill_pixels(w, &located, transform, crop, slot->pixels + j * plane);
         if (status == VLP_ERR_MEMORY) return status;
         *ok = status == VLP_OK;
         if (!*ok) note_bad(loader, &located);
         if (!*ok) return VLP_OK;
     }
-    slot->image_ids[j] = id;
+    slot->image_ids[j] = located.id;
     slot->groups[j] = located.group;
-    if (loader->options.rows != VLP_ROWS_PAIRS) return VLP_OK;
-    vlp_rng rng =
-        vlp_rng_at(loader->options.seed, VLP_RNG_CAPTION, (uint64_t)pass, located.hash.low);
-    vlp_caption_row caption;
-    VLP_TRY(vlp_reader_draw_caption(w->reader, id, &rng, &caption));
-    fill_tokens(loader, slot, j, &caption);
+    if (caption.id) fill_tokens(loader, slot, j, &caption);
     return VLP_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "datasets/bitset.h"
 #include "datasets/loader.h"
 #include "datasets/pixel_cache.h"
+#include "datasets/pixel_file.h"
 #include "datasets/reader.h"
 #include "datasets/sampler.h"
 
@@ -26,11 +27,14 @@ typedef struct {
     vlp_reader *reader;
     vlp_image image;
     vlp_transform_scratch transform;
+    vlp_buf mirrored;
 } loader_worker;
 
 struct vlp_loader {
     vlp_loader_options options;
     vlp_transform transform_copy;
+    vlp_transform upright, mirrored; /* never and always mirroring, for captions with sides */
+    vlp_pixel_file *pixel_file;
     vlp_decode_options decode;
     int short_side; /* training shrinks larger pictures to it first */
     vlp_sampler *sampler;

@@ -16,7 +16,8 @@ static void refuse(vlp_probe *out, vlp_skip_reason reason, const char *detail) {
     snprintf(out->detail, sizeof out->detail, "%s", detail);
 }
 
-static bool known_start(const uint8_t *data, size_t len) {
+/* The signature, or the part of it that is there. */
+static bool jpeg_or_png_start(const uint8_t *data, size_t len) {
     static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     bool jpeg = len >= 2 && data[0] == 0xFF && data[1] == 0xD8;
     return jpeg || memcmp(data, png, len < 8 ? len : 8) == 0;
@@ -36,7 +37,7 @@ static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pi
                  header.width, header.height, (long long)max_pixels);
         return;
     }
-    bool ours = known_start(data, len);
+    bool ours = header.format != VLP_FORMAT_UNKNOWN || jpeg_or_png_start(data, len);
     refuse(out,
            status == VLP_ERR_UNSUPPORTED ? VLP_SKIP_UNSUPPORTED
            : status == VLP_ERR_LIMIT     ? VLP_SKIP_TOO_LARGE

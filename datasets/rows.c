@@ -2,20 +2,34 @@
 
 #include "core/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 /* ?1 = split or NULL, ?2 = source id or 0 */
 #define FILTER " AND (?1 IS NULL OR i.split=?1) AND (?2=0 OR i.source_id=?2)"
 
-static const char *const selects[] = {
-    [VLP_ROWS_PAIRS] = "SELECT i.id FROM images i WHERE i.state=1" FILTER
-                       " AND EXISTS(SELECT 1 FROM captions c WHERE c.image_id=i.id)"
-                       " ORDER BY i.hash, i.path, i.offset",
-    [VLP_ROWS_IMAGES] =
-        "SELECT i.id FROM images i WHERE i.state=1" FILTER " ORDER BY i.hash, i.path, i.offset",
-    [VLP_ROWS_TEXTS] = "SELECT c.id FROM captions c LEFT JOIN images i ON i.id=c.image_id"
-                       " WHERE (c.image_id IS NULL OR i.state=1)"
-                       " AND (?1 IS NULL OR coalesce(i.split, c.split)=?1)"
-                       " AND (?2=0 OR c.source_id=?2)"
-                       " ORDER BY c.hash, c.text, i.hash, c.id",
+static const struct {
+    const char *select, *order, *place;
+} queries[] = {
+    [VLP_ROWS_PAIRS] = {"SELECT i.id FROM images i WHERE i.state=1" FILTER
+                        " AND EXISTS(SELECT 1 FROM captions c WHERE c.image_id=i.id)",
+                        "i.hash, i.path, i.offset", "i.path, i.offset"},
+    [VLP_ROWS_IMAGES] = {"SELECT i.id FROM images i WHERE i.state=1" FILTER,
+                         "i.hash, i.path, i.offset", "i.path, i.offset"},
+    [VLP_ROWS_CAPTIONS] = {"SELECT c.id FROM captions c JOIN images i ON i.id=c.image_id"
+                           " WHERE i.state=1" FILTER,
+                           "i.hash, i.path, i.offset, c.hash, c.text, c.id",
+                           "i.path, i.offset, c.hash, c.text, c.id"},
+    [VLP_ROWS_TEXTS] = {"SELECT c.id FROM captions c LEFT JOIN images i ON i.id=c.image_id"
+                        " WHERE (c.image_id IS NULL OR i.state=1)"
+                        " AND (?1 IS NULL OR coalesce(i.split, c.split)=?1)"
+                        " AND (?2=0 OR c.source_id=?2)",
+                        "c.hash, c.text, i.hash, c.id", "c.id"},
 };
 
 static vlp_status bound_int(vlp_db *db, const char *sql, const char *split, int64_t source,
@@ -49,32 +63,88 @@ static vlp_status refuse_unverified(vlp_db *db, const char *split, int64_t sourc
                     vlp_db_path(db), (long long)open);
 }
 
-vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt) {
-    int64_t capacity = out->count;
+enum { IN_MEMORY = 1 << 20 };
+
+/* A mapping that grows with its file. */
+typedef struct {
+    int fd;
+    int64_t capacity;
+} id_file;
+
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && folder[0] ? folder : P_tmpdir;
+}
+
+static vlp_status file_failed(void) {
+    return VLP_FAIL(VLP_ERR_IO,
+                    "no room for the list of rows in %s: %s; set TMPDIR to another folder",
+                    temporary_folder(), strerror(errno));
+}
+
+static vlp_status map_more(vlp_rows *out, id_file *file) {
+    int64_t capacity = file->capacity ? 2 * file->capacity : 2 * IN_MEMORY;
+    size_t bytes = (size_t)capacity * sizeof *out->ids;
+    if (file->fd < 0) file->fd = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file->fd < 0 || posix_fallocate(file->fd, 0, (off_t)bytes) != 0) return file_failed();
+    void *ids = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+    if (ids == MAP_FAILED) return file_failed();
+    if (out->mapped)
+        munmap(out->ids, out->mapped);
+    else
+        memcpy(ids, out->ids, (size_t)out->count * sizeof *out->ids);
+    if (!out->mapped) vlp_free(out->ids);
+    out->ids = ids;
+    out->mapped = bytes;
+    file->capacity = capacity;
+    return VLP_OK;
+}
+
+static vlp_status grow(vlp_rows *out, int64_t *capacity, id_file *file) {
+    if (*capacity >= IN_MEMORY) {
+        VLP_TRY(map_more(out, file));
+        *capacity = file->capacity;
+        return VLP_OK;
+    }
+    *capacity = *capacity ? 2 * *capacity : 1024;
+    int64_t *ids = vlp_realloc(out->ids, (size_t)*capacity * sizeof *ids);
+    if (!ids) return VLP_ERR_MEMORY;
+    out->ids = ids;
+    return VLP_OK;
+}
+
+static vlp_status collect(vlp_rows *out, vlp_stmt *stmt, id_file *file) {
+    int64_t capacity = 0;
     while (true) {
         bool row;
         VLP_TRY(vlp_stmt_step(stmt, &row));
         if (!row) return VLP_OK;
-        if (out->count == capacity) {
-            capacity = capacity ? 2 * capacity : 1024;
-            int64_t *ids = vlp_realloc(out->ids, (size_t)capacity * sizeof *ids);
-            if (!ids) return VLP_ERR_MEMORY;
-            out->ids = ids;
-        }
+        if (out->count == capacity) VLP_TRY(grow(out, &capacity, file));
         out->ids[out->count++] = vlp_column_int(stmt, 0);
     }
 }
 
-vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
-                         const char *split, const char *source) {
-    static const char *const things[] = {"images with captions", "images", "captions or texts"};
+vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt) {
+    id_file file = {.fd = -1};
+    vlp_status status = collect(out, stmt, &file);
+    if (file.fd >= 0) close(file.fd); /* the mapping holds it */
+    return status;
+}
+
+static vlp_status open_rows(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
+                            const char *split, const char *source, bool by_place) {
+    static const char *const things[] = {"images with captions", "images", "captions of images",
+                                         "captions or texts"};
     *out = (vlp_rows){0};
     vlp_db *db = vlp_index_db(index);
     int64_t id;
     VLP_TRY(source_id(db, source, &id));
     VLP_TRY(refuse_unverified(db, split, id));
     vlp_stmt *stmt;
-    VLP_TRY(vlp_stmt_new(&stmt, db, selects[kind]));
+    char sql[1024];
+    snprintf(sql, sizeof sql, "%s ORDER BY %s", queries[kind].select,
+             by_place ? queries[kind].place : queries[kind].order);
+    VLP_TRY(vlp_stmt_new(&stmt, db, sql));
     vlp_bind_text(stmt, 1, split, -1);
     vlp_bind_int(stmt, 2, id);
     vlp_status status = vlp_rows_collect(out, stmt);
@@ -88,7 +158,20 @@ vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind ki
     return status;
 }
 
+vlp_status vlp_rows_open(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
+                         const char *split, const char *source) {
+    return open_rows(out, index, kind, split, source, false);
+}
+
+vlp_status vlp_rows_open_by_place(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
+                                  const char *split, const char *source) {
+    return open_rows(out, index, kind, split, source, true);
+}
+
 void vlp_rows_close(vlp_rows *rows) {
-    vlp_free(rows->ids);
+    if (rows->mapped)
+        munmap(rows->ids, rows->mapped);
+    else
+        vlp_free(rows->ids);
     *rows = (vlp_rows){0};
 }

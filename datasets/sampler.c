@@ -18,6 +18,7 @@ struct vlp_sampler {
     int64_t rows;
     pool_share *pools;
     int64_t run; /* positions in a row from one pool */
+    int64_t block, window;
 };
 
 /* splitmix64's finaliser as the round function */
@@ -120,9 +121,28 @@ static uint64_t order_key(uint64_t seed, int64_t pass, int pool) {
     return vlp_rng_u64(&rng);
 }
 
+void vlp_sampler_set_blocks(vlp_sampler *sampler, int64_t block, int64_t window) {
+    VLP_ASSERT(block >= 0 && window > 0, "blocks of %lld rows, %lld at a time", (long long)block,
+               (long long)window);
+    sampler->block = block;
+    sampler->window = window;
+}
+
+/* Whole blocks first, in windows; the rows behind the last whole block come at the end. */
+static int64_t permute_blocks(const vlp_sampler *s, uint64_t key, int64_t rows, int64_t i) {
+    int64_t blocks = rows / s->block, whole = blocks * s->block;
+    if (i >= whole) return whole + vlp_permute(key, rows - whole, i - whole);
+    int64_t window = i / (s->block * s->window), first = window * s->window;
+    int64_t count = blocks - first < s->window ? blocks - first : s->window;
+    int64_t at = vlp_permute(key + 1 + (uint64_t)window, count * s->block, i - first * s->block);
+    return vlp_permute(key, blocks, first + at / s->block) * s->block + at % s->block;
+}
+
 static vlp_sample draw(const vlp_sampler *s, int pool, int64_t nth) {
-    int64_t rows = s->pools[pool].rows, pass = nth / rows;
-    return (vlp_sample){pool, vlp_permute(order_key(s->seed, pass, pool), rows, nth % rows), pass};
+    int64_t rows = s->pools[pool].rows, pass = nth / rows, i = nth % rows;
+    uint64_t key = order_key(s->seed, pass, pool);
+    return (vlp_sample){
+        pool, s->block > 0 ? permute_blocks(s, key, rows, i) : vlp_permute(key, rows, i), pass};
 }
 
 vlp_sample vlp_sampler_at(const vlp_sampler *s, int64_t position) {

@@ -42,6 +42,11 @@ void vlp_sampler_free(vlp_sampler *sampler);
  * makes batches of one source, whose samples are harder negatives of one another. */
 void vlp_sampler_set_run(vlp_sampler *sampler, int64_t run);
 
+/* Rows that lie together are drawn together: a pass walks blocks of `block` rows in a keyed order,
+ * and shuffles the rows of `window` blocks at a time, so that a slow disk reads nearly in order.
+ * Constant memory still; 0 = every row anywhere. For rows in order of place (vlp_rows_open). */
+void vlp_sampler_set_blocks(vlp_sampler *sampler, int64_t block, int64_t window);
+
 vlp_sample vlp_sampler_at(const vlp_sampler *sampler, int64_t position);
 
 /* Rows of all pools: what one epoch means, also for a mixture. */

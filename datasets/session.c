@@ -1,9 +1,12 @@
+#include "datasets/bulk.h"
 #include "datasets/caption.h"
+#include "datasets/fulltext.h"
 #include "datasets/session_state.h"
 #include "datasets/shards.h"
 #include "vision/image.h"
 
 #include "core/file.h"
+#include "core/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +23,23 @@ static const char *const sql[Q_COUNT] = {
                        " WHERE id=?1",
     [Q_IMAGE_ASKED] = "UPDATE images SET asked=?2 WHERE id=?1",
     [Q_GROUP] = "SELECT group_id, split FROM images WHERE hash=?1 ORDER BY id LIMIT 1",
-    [Q_GROUP_ASKED] = "SELECT asked FROM images WHERE hash=?1 ORDER BY id",
-    [Q_SETTLE] = "UPDATE images SET split=?2, group_id=(SELECT min(id) FROM images WHERE hash=?1)"
-                 " WHERE hash=?1",
+    [Q_TWINS] = "SELECT id, path, asked FROM images WHERE hash=?1 AND length=0 ORDER BY id",
+    [Q_IMAGE_MOVE] = "UPDATE images SET source_id=?2, path=?3, size=?4, mtime=?5, asked=?6,"
+                     " label=?7, fields=?8, captions_mtime=NULL,"
+                     " state=CASE WHEN state=2 THEN 0 ELSE state END, reason=NULL WHERE id=?1",
+    [Q_CAPTIONS_MOVE] = "UPDATE captions SET source_id=?2 WHERE image_id=?1 AND source_id="
+                        "(SELECT source_id FROM images WHERE id=?1)",
+    [Q_IMAGE_PLACE] = "SELECT path, length FROM images WHERE id=?1",
+    [Q_IMAGE_GONE] = "UPDATE images SET state=2, reason='gone: no such file' WHERE id=?1",
+    [Q_GROUP_ASKED] = VLP_GROUP_ASKED,
+    [Q_SETTLE] = VLP_GROUP_SETTLE,
     [Q_EMBEDDINGS_DROP] = "DELETE FROM embeddings WHERE image_id=?1",
     [Q_IMAGE_DROP] = "DELETE FROM images WHERE id=?1 RETURNING hash",
     [Q_IMAGES_OF_SOURCE] = "SELECT id FROM images WHERE source_id=?1 AND id>?2 ORDER BY id",
     [Q_CAPTION_FIND] = "SELECT id FROM captions WHERE image_id=?1 AND hash=?2 AND text=?3",
     [Q_TEXT_FIND] = "SELECT id FROM captions WHERE image_id IS NULL AND hash=?2 AND text=?3",
-    [Q_CAPTION_ADD] = "INSERT INTO captions(image_id, source_id, text, kind, hash, split)"
-                      " VALUES(?1,?2,?3,?4,?5,?6)",
+    [Q_CAPTION_ADD] = "INSERT INTO captions(image_id, source_id, text, kind, hash, split, original)"
+                      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
     [Q_CAPTION_DROP] = "DELETE FROM captions WHERE id=?1",
     [Q_CAPTIONS_OF_SOURCE] = "SELECT id FROM captions WHERE source_id=?1 AND id>?2 ORDER BY id",
     [Q_CAPTIONS_OF_IMAGE] = "SELECT id FROM captions WHERE image_id=?1",
@@ -171,19 +181,30 @@ static vlp_status find_places(vlp_session *s, const char *source) {
     return s->root ? VLP_OK : VLP_ERR_MEMORY;
 }
 
+static vlp_status choose_cleaning(vlp_session *s) {
+    const char *clean = s->options->clean ? s->options->clean : "basic";
+    s->albef = strcmp(clean, "albef") == 0;
+    if (s->albef || strcmp(clean, "basic") == 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE, "--clean %s: it is basic or albef", clean);
+}
+
 vlp_status vlp_session_open(vlp_session **out, vlp_index *index, const char *source,
                             const char *format, const vlp_import_options *options,
                             vlp_import_report *report) {
     *out = NULL;
     vlp_session *s = vlp_alloc_zero(1, sizeof *s);
     if (!s) return VLP_ERR_MEMORY;
+    s->index = index;
     s->db = vlp_index_db(index);
     s->options = options;
     s->report = report;
     s->max_pixels = options->max_pixels ? options->max_pixels : vlp_decode_defaults.max_pixels;
     vlp_status status = VLP_OK;
+    VLP_TRY_DONE(choose_cleaning(s));
     VLP_TRY_DONE(vlp_split_parse(&s->shares, options->split_hash));
     VLP_TRY_DONE(find_places(s, source));
+    s->bulk = !options->dedupe && vlp_index_is_empty(index);
+    if (s->bulk) VLP_TRY_DONE(vlp_bulk_begin(s->db));
     for (int q = 0; q < Q_COUNT; q++) VLP_TRY_DONE(vlp_stmt_new(&s->query[q], s->db, sql[q]));
     VLP_TRY_DONE(begin(s));
     VLP_TRY_DONE(register_source(s, format));
@@ -200,6 +221,7 @@ void vlp_session_free(vlp_session *s) {
     for (int q = 0; q < Q_COUNT; q++) vlp_stmt_free(s->query[q]);
     if (s->in_transaction && s->source_id) commit(s);
     vlp_db_rollback(s->db);
+    if (s->bulk) vlp_bulk_end(s->db); /* after a failure; opening the index makes up for another */
     vlp_bitset_free(&s->images_seen);
     vlp_bitset_free(&s->captions_seen);
     vlp_buf_free(&s->file);
@@ -242,19 +264,48 @@ static vlp_status drop_caption(vlp_session *s, int64_t id) {
     return vlp_stmt_run(s->query[Q_CAPTION_DROP]);
 }
 
+/* What could not be counted while the rows came in. */
+static vlp_status count_duplicates(vlp_session *s) {
+    int64_t duplicates, crossed;
+    VLP_TRY(vlp_db_int(s->db, "SELECT count(*) FROM images WHERE group_id<>id", &duplicates));
+    VLP_TRY(vlp_db_int(s->db, "SELECT count(*) FROM images WHERE asked<>split", &crossed));
+    s->report->duplicates += duplicates;
+    s->report->crossed += crossed;
+    return VLP_OK;
+}
+
+static vlp_status end_bulk(vlp_session *s) {
+    if (!s->bulk) return VLP_OK;
+    if (s->rows > 1000000)
+        vlp_log(VLP_LOG_INFO, "sorting %lld rows into the indexes", (long long)s->rows);
+    VLP_TRY(vlp_bulk_end(s->db));
+    s->bulk = false;
+    return count_duplicates(s);
+}
+
+static vlp_status keep_fulltext_near(vlp_session *s) {
+    int64_t behind;
+    VLP_TRY(vlp_fulltext_behind(s->index, &behind));
+    return behind <= VLP_FULLTEXT_AT_ONCE ? vlp_fulltext_update(s->index) : VLP_OK;
+}
+
 vlp_status vlp_session_finish(vlp_session *s) {
     if (s->usable == 0)
         return VLP_FAIL(
             VLP_ERR_FORMAT, "%s: no usable row (%lld rows skipped%s%s); nothing of it was removed",
             s->source, (long long)s->report->skipped, s->report->skipped ? ", the last one: " : "",
             s->report->skipped ? vlp_skip_name(s->final_reason) : "");
-    VLP_TRY(drop_unseen(s, Q_CAPTIONS_OF_SOURCE, &s->captions_seen, drop_caption));
-    VLP_TRY(drop_unseen(s, Q_IMAGES_OF_SOURCE, &s->images_seen, vlp_session_drop_image));
+    if (!s->bulk) {
+        VLP_TRY(drop_unseen(s, Q_CAPTIONS_OF_SOURCE, &s->captions_seen, drop_caption));
+        VLP_TRY(drop_unseen(s, Q_IMAGES_OF_SOURCE, &s->images_seen, vlp_session_drop_image));
+    }
     char done[96];
     snprintf(done, sizeof done, "UPDATE sources SET complete=1 WHERE id=%lld",
              (long long)s->source_id);
     VLP_TRY(vlp_db_exec(s->db, done));
-    return commit(s);
+    VLP_TRY(commit(s));
+    VLP_TRY(end_bulk(s));
+    return keep_fulltext_near(s);
 }
 
 /* Malformed UTF-8 and U+FFFD, which stands for it, say nothing either. */
@@ -291,8 +342,13 @@ static const char *text_split(const vlp_session *s, int64_t hash) {
     return vlp_split_of(&s->shares, (vlp_hash){(uint64_t)hash, (uint64_t)hash});
 }
 
+typedef struct {
+    const char *text;
+    size_t len;
+} given_text;
+
 static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind, int64_t hash,
-                              int64_t *id) {
+                              given_text given, int64_t *id) {
     vlp_stmt *add = s->query[Q_CAPTION_ADD];
     if (image_id)
         vlp_bind_int(add, 1, image_id);
@@ -303,6 +359,8 @@ static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind
     vlp_bind_text(add, 4, kind, -1);
     vlp_bind_int(add, 5, hash);
     vlp_bind_text(add, 6, image_id ? NULL : text_split(s, hash), -1);
+    if (given.len != s->caption.len || memcmp(given.text, s->caption.data, given.len) != 0)
+        vlp_bind_blob(add, 7, given.text, (int64_t)given.len);
     VLP_TRY(vlp_stmt_run(add));
     *id = vlp_db_last_id(s->db);
     return VLP_OK;
@@ -313,14 +371,16 @@ static vlp_status caption(vlp_session *s, int64_t image_id, const char *text, si
                           const char *kind, const char *meaning, int64_t row) {
     bool repaired;
     VLP_TRY(vlp_caption_clean(&s->caption, text, len, &repaired));
+    if (s->albef) VLP_TRY(vlp_caption_albef(&s->caption, VLP_CAPTION_ALBEF_WORDS));
     if (vlp_session_blank(s->caption.data, s->caption.len))
         return vlp_session_skip(s, s->source, row, VLP_SKIP_EMPTY_CAPTION, "");
     int64_t hash = meaning ? vlp_caption_hash(meaning, strlen(meaning))
                            : vlp_caption_hash(s->caption.data, s->caption.len);
     int64_t id = 0;
-    if (image_id == 0 || s->fresh_image != image_id) VLP_TRY(find_caption(s, image_id, hash, &id));
+    bool known = !s->bulk && (image_id == 0 || s->fresh_image != image_id);
+    if (known) VLP_TRY(find_caption(s, image_id, hash, &id));
     bool found = id != 0;
-    if (!found) VLP_TRY(add_caption(s, image_id, kind, hash, &id));
+    if (!found) VLP_TRY(add_caption(s, image_id, kind, hash, (given_text){text, len}, &id));
     s->report->captions++;
     s->report->repaired += repaired;
     if (image_id == 0) {
@@ -354,6 +414,7 @@ vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *
 }
 
 vlp_status vlp_session_forget_captions(vlp_session *s, int64_t image_id) {
+    if (s->bulk) return VLP_OK; /* there are none, nor an index to find them by */
     vlp_bind_int(s->query[Q_CAPTIONS_FORGET], 1, image_id);
     vlp_bind_int(s->query[Q_CAPTIONS_FORGET], 2, s->source_id);
     return vlp_stmt_run(s->query[Q_CAPTIONS_FORGET]);

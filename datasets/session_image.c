@@ -1,4 +1,5 @@
 #include "core/file.h"
+#include "datasets/bulk.h"
 #include "datasets/probe.h"
 #include "datasets/session_state.h"
 
@@ -52,28 +53,34 @@ static const char *asked_split(const vlp_session *s, const vlp_session_image *im
     return image->split && image->split[0] ? image->split : "train";
 }
 
-/* After a change of members: the group's split and first id. */
 static vlp_status settle(vlp_session *s, vlp_hash hash) {
     uint8_t key[16];
+    if (s->bulk) return VLP_OK; /* at the end, for all */
     vlp_hash_store(hash, key);
-    char best[64] = "";
-    vlp_stmt *asked = s->query[Q_GROUP_ASKED];
-    vlp_bind_blob(asked, 1, key, 16);
+    return vlp_group_settle(s->query[Q_GROUP_ASKED], s->query[Q_SETTLE], key);
+}
+
+/* A listed file that is not there any more may come back, or turn up elsewhere: its row, captions
+ * and embeddings wait, marked. */
+static vlp_status file_is_gone(vlp_session *s, int64_t id, bool *gone) {
+    vlp_stmt *place = s->query[Q_IMAGE_PLACE];
+    vlp_bind_int(place, 1, id);
     bool row;
-    while (true) {
-        VLP_TRY(vlp_stmt_step(asked, &row));
-        if (!row) break;
-        const char *split = vlp_column_text(asked, 0, NULL);
-        if (!best[0] || vlp_split_rank(split) > vlp_split_rank(best))
-            snprintf(best, sizeof best, "%s", split);
-    }
-    if (!best[0]) return VLP_OK;
-    vlp_bind_blob(s->query[Q_SETTLE], 1, key, 16);
-    vlp_bind_text(s->query[Q_SETTLE], 2, best, -1);
-    return vlp_stmt_run(s->query[Q_SETTLE]);
+    VLP_TRY(vlp_stmt_step(place, &row));
+    *gone =
+        row && vlp_column_int(place, 1) == 0 && !vlp_path_exists(vlp_column_text(place, 0, NULL));
+    vlp_stmt_reset(place);
+    return VLP_OK;
 }
 
 vlp_status vlp_session_drop_image(vlp_session *s, int64_t id) {
+    bool gone;
+    VLP_TRY(file_is_gone(s, id, &gone));
+    if (gone) {
+        s->report->gone++;
+        vlp_bind_int(s->query[Q_IMAGE_GONE], 1, id);
+        return vlp_stmt_run(s->query[Q_IMAGE_GONE]);
+    }
     vlp_stmt *drop = s->query[Q_IMAGE_DROP];
     vlp_bind_int(drop, 1, id);
     bool row;
@@ -110,8 +117,8 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, con
                              const uint8_t key[16]) {
     vlp_stmt *group = s->query[Q_GROUP], *add = s->query[Q_IMAGE_ADD];
     vlp_bind_blob(group, 1, key, 16);
-    bool twin;
-    VLP_TRY(vlp_stmt_step(group, &twin));
+    bool twin = false;
+    if (!s->bulk) VLP_TRY(vlp_stmt_step(group, &twin));
     int64_t id = s->next_image++, group_id = twin ? vlp_column_int(group, 0) : id;
     const char *asked = asked_split(s, image, file->hash), *split = asked;
     char first[64];
@@ -143,6 +150,62 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, con
     VLP_TRY(vlp_stmt_run(add));
     s->last_id = id;
     return twin && vlp_split_rank(asked) > vlp_split_rank(split) ? settle(s, file->hash) : VLP_OK;
+}
+
+/* The first image of these bytes whose file has left its place; 0 = none. */
+static vlp_status find_moved(vlp_session *s, const uint8_t key[16], int64_t *id) {
+    vlp_stmt *twins = s->query[Q_TWINS];
+    *id = 0;
+    vlp_bind_blob(twins, 1, key, 16);
+    bool row = true;
+    while (row && *id == 0) {
+        VLP_TRY(vlp_stmt_step(twins, &row));
+        if (row && !vlp_bitset_has(&s->images_seen, vlp_column_int(twins, 0)) &&
+            !vlp_path_exists(vlp_column_text(twins, 1, NULL)))
+            *id = vlp_column_int(twins, 0);
+    }
+    vlp_stmt_reset(twins);
+    return VLP_OK;
+}
+
+static vlp_status move_image(vlp_session *s, const vlp_session_image *image, int64_t id,
+                             const found_file *file) {
+    vlp_stmt *captions = s->query[Q_CAPTIONS_MOVE], *move = s->query[Q_IMAGE_MOVE];
+    vlp_bind_int(captions, 1, id);
+    vlp_bind_int(captions, 2, s->source_id);
+    VLP_TRY(vlp_stmt_run(captions));
+    vlp_bind_int(move, 1, id);
+    vlp_bind_int(move, 2, s->source_id);
+    vlp_bind_text(move, 3, image->path, -1);
+    vlp_bind_int(move, 4, file->size);
+    vlp_bind_int(move, 5, file->mtime);
+    vlp_bind_text(move, 6, asked_split(s, image, file->hash), -1);
+    vlp_bind_text(move, 7, image->label, -1);
+    vlp_bind_text(move, 8, image->fields, -1);
+    VLP_TRY(vlp_stmt_run(move));
+    s->report->moved++;
+    s->last_id = id;
+    return settle(s, file->hash);
+}
+
+/* With `dedupe`: the id of an image of these bytes, whose split then rises to what is asked. */
+static vlp_status join_twin(vlp_session *s, const vlp_session_image *image, const uint8_t key[16],
+                            vlp_hash hash, bool *joined) {
+    vlp_stmt *group = s->query[Q_GROUP];
+    vlp_bind_blob(group, 1, key, 16);
+    VLP_TRY(vlp_stmt_step(group, joined));
+    if (!*joined) return VLP_OK;
+    const char *asked = asked_split(s, image, hash), *split = vlp_column_text(group, 1, NULL);
+    bool rises = vlp_split_rank(asked) > vlp_split_rank(split);
+    s->report->duplicates++;
+    s->report->crossed += strcmp(asked, split) != 0;
+    s->last_id = vlp_column_int(group, 0);
+    vlp_stmt_reset(group);
+    if (!rises) return VLP_OK;
+    vlp_bind_int(s->query[Q_IMAGE_ASKED], 1, s->last_id);
+    vlp_bind_text(s->query[Q_IMAGE_ASKED], 2, asked, -1);
+    VLP_TRY(vlp_stmt_run(s->query[Q_IMAGE_ASKED]));
+    return settle(s, hash);
 }
 
 static vlp_status change_image(vlp_session *s, const vlp_session_image *image,
@@ -210,6 +273,18 @@ static vlp_status store_image(vlp_session *s, const vlp_session_image *image, kn
     }
     uint8_t key[16];
     vlp_hash_store(file->hash, key);
+    if (!known->id && !image->bytes && !s->bulk) {
+        int64_t moved;
+        VLP_TRY(find_moved(s, key, &moved));
+        *news = VLP_ROW_CHANGED;
+        if (moved) return move_image(s, image, moved, file);
+    }
+    if (!known->id && s->options->dedupe) {
+        bool joined;
+        VLP_TRY(join_twin(s, image, key, file->hash, &joined));
+        *news = VLP_ROW_UNCHANGED;
+        if (joined) return VLP_OK;
+    }
     *news = known->id ? VLP_ROW_CHANGED : VLP_ROW_NEW;
     (*(known->id ? &s->report->changed : &s->report->added))++;
     return known->id ? change_image(s, image, known, file, key) : bind_image(s, image, file, key);
@@ -227,7 +302,8 @@ static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_ro
     const char *detail;
     if (!image->bytes && !stat_file(image->path, &file, &reason, &detail))
         return skip_image(s, image, reason, detail);
-    if (!known.id || file.size != known.size || file.mtime != known.mtime) {
+    bool returned = known.state == VLP_IMAGE_BAD && strncmp(known.reason, "gone", 4) == 0;
+    if (!known.id || returned || file.size != known.size || file.mtime != known.mtime) {
         VLP_TRY(store_image(s, image, &known, &file, news));
     } else if (known.state == VLP_IMAGE_BAD) {
         VLP_TRY(vlp_bitset_add(&s->images_seen, known.id));

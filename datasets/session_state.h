@@ -14,6 +14,11 @@ typedef enum {
     Q_IMAGE_CHANGE,
     Q_IMAGE_ASKED,
     Q_GROUP,
+    Q_TWINS,
+    Q_IMAGE_MOVE,
+    Q_CAPTIONS_MOVE,
+    Q_IMAGE_PLACE,
+    Q_IMAGE_GONE,
     Q_GROUP_ASKED,
     Q_SETTLE,
     Q_EMBEDDINGS_DROP,
@@ -38,6 +43,7 @@ typedef enum {
 } vlp_session_query;
 
 struct vlp_session {
+    vlp_index *index;
     vlp_db *db;
     const vlp_import_options *options;
     vlp_import_report *report;
@@ -53,7 +59,8 @@ struct vlp_session {
     vlp_skip_reason last_reason, final_reason; /* of that row; of any row */
     char last_detail[256];
     int64_t fresh_image; /* new in this run and not left since: its captions need no look-up */
-    bool in_transaction;
+    bool in_transaction, albef;
+    bool bulk; /* the first rows of an index: nothing to compare with (datasets/bulk.h) */
     int64_t operations, rows, usable;
     struct timespec committed, reported;
 };

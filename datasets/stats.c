@@ -2,6 +2,9 @@
 #include "datasets/caption.h"
 #include "datasets/import.h"
 
+#include "datasets/look.h"
+
+#include <stdio.h>
 #include <string.h>
 
 /* Values 0 .. LIMIT are counted one by one, larger ones at LIMIT: medians without sorting. */
@@ -29,6 +32,20 @@ static int64_t quantile(const histogram *h, double share) {
     return 0;
 }
 
+/* How many fall below 8, 16, 32, ...: names of the first bucket to the last that holds any. */
+static vlp_json *buckets_json(const histogram *h) {
+    vlp_json *json = vlp_json_new_object();
+    int64_t from = 0;
+    for (int64_t below = 8; from <= h->max && from <= LIMIT; from = below, below *= 2) {
+        int64_t n = 0;
+        for (int64_t value = from; value < below && value <= LIMIT; value++) n += h->counts[value];
+        char name[48];
+        snprintf(name, sizeof name, "%lld-%lld", (long long)from, (long long)below - 1);
+        if (n || below > h->min) vlp_json_set_int(json, name, n);
+    }
+    return json;
+}
+
 static vlp_json *histogram_json(const histogram *h) {
     vlp_json *json = vlp_json_new_object();
     if (h->n == 0) return json;
@@ -37,6 +54,7 @@ static vlp_json *histogram_json(const histogram *h) {
     vlp_json_set_int(json, "median", quantile(h, 0.5));
     vlp_json_set_int(json, "p99", quantile(h, 0.99));
     vlp_json_set_int(json, "max", h->max);
+    vlp_json_set(json, "histogram", buckets_json(h));
     return json;
 }
 
@@ -202,6 +220,10 @@ static vlp_status count_stats(vlp_db *db, vlp_json *out) {
         {"texts", "SELECT count(*) FROM captions WHERE image_id IS NULL"},
         {"bad", "SELECT count(*) FROM images WHERE state=2"},
         {"unverified", "SELECT count(*) FROM images WHERE state=0"},
+        {"gone", "SELECT count(*) FROM images WHERE state=2 AND reason LIKE 'gone%'"},
+        {"without_caption", "SELECT count(*) FROM images i WHERE state<>2 AND NOT EXISTS"
+                            " (SELECT 1 FROM captions c WHERE c.image_id=i.id)"},
+        {"questions", "SELECT count(*) FROM questions"},
         {"skipped", "SELECT count(*) FROM skipped"},
         {"duplicates", "SELECT count(*) FROM images WHERE group_id<>id"},
         {"duplicates_across_splits",
@@ -216,6 +238,42 @@ static vlp_status count_stats(vlp_db *db, vlp_json *out) {
     return VLP_OK;
 }
 
+enum { REPEATED_MOST = 5, NEAR_MOST = 5 };
+
+/* Captions that say nothing about their picture: the same words for many pictures. */
+static vlp_status repeated_captions(vlp_db *db, vlp_json *out) {
+    vlp_json *list = vlp_json_new_array();
+    vlp_json_set(out, "repeated_captions", list);
+    vlp_stmt *stmt;
+    VLP_TRY(vlp_stmt_new(&stmt, db,
+                         "SELECT min(text), count(DISTINCT image_id) n FROM captions WHERE image_id"
+                         " IS NOT NULL AND kind<>'label' GROUP BY hash HAVING n>2"
+                         " ORDER BY n DESC, 1 LIMIT ?1"));
+    vlp_bind_int(stmt, 1, REPEATED_MOST);
+    bool row;
+    vlp_status status;
+    while ((status = vlp_stmt_step(stmt, &row)) == VLP_OK && row) {
+        vlp_json *one = vlp_json_new_object();
+        vlp_json_set_string(one, "caption", vlp_column_text(stmt, 0, NULL));
+        vlp_json_set_int(one, "images", vlp_column_int(stmt, 1));
+        vlp_json_append(list, one);
+    }
+    vlp_stmt_free(stmt);
+    return status;
+}
+
+static vlp_status near_duplicates(const vlp_index *index, vlp_json *out) {
+    vlp_look_report report;
+    vlp_json *near = vlp_json_new_object(), *examples = vlp_json_new_array();
+    vlp_json_set(out, "near_duplicates", near);
+    vlp_status status = vlp_look_near(index, NEAR_MOST, &report, examples);
+    vlp_json_set_int(near, "images", report.images);
+    vlp_json_set_int(near, "pairs", report.pairs);
+    vlp_json_set_int(near, "across_splits", report.crossed);
+    vlp_json_set(near, "examples", examples);
+    return status;
+}
+
 vlp_status vlp_index_stats(const vlp_index *index, vlp_json **out) {
     vlp_db *db = vlp_index_db(index);
     vlp_json *json = vlp_json_new_object();
@@ -228,6 +286,8 @@ vlp_status vlp_index_stats(const vlp_index *index, vlp_json **out) {
     if (status == VLP_OK) status = skip_stats(db, json);
     if (status == VLP_OK) status = caption_stats(db, &captions, json);
     if (status == VLP_OK) status = image_stats(db, &images, json);
+    if (status == VLP_OK) status = repeated_captions(db, json);
+    if (status == VLP_OK) status = near_duplicates(index, json);
     vlp_free(captions.counts);
     vlp_free(images.counts);
     if (status != VLP_OK) vlp_json_free(json);

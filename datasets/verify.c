@@ -1,7 +1,7 @@
 #include "datasets/verify.h"
 
 #include "core/threads.h"
-
+#include "datasets/look.h"
 #include "datasets/stored.h"
 #include "vision/image.h"
 
@@ -15,6 +15,7 @@ typedef struct {
     vlp_stored stored;
     vlp_buf path;
     bool good;
+    uint64_t look;
     int width, height;
     char reason[256];
 } candidate;
@@ -23,6 +24,7 @@ typedef struct {
     vlp_image image;
     vlp_buf file;
     vlp_container container;
+    vlp_look_scratch look;
 } workspace;
 
 static void check(candidate *c, workspace *work, const vlp_decode_options *decode) {
@@ -31,6 +33,7 @@ static void check(candidate *c, workspace *work, const vlp_decode_options *decod
     if (status == VLP_OK)
         status = vlp_image_decode(&work->image, (const uint8_t *)work->file.data, work->file.len,
                                   decode);
+    if (status == VLP_OK) status = vlp_look(&c->look, &work->image, &work->look);
     c->good = status == VLP_OK;
     c->width = c->good ? work->image.width : 0;
     c->height = c->good ? work->image.height : 0;
@@ -67,6 +70,7 @@ static vlp_status save_chunk(vlp_db *db, vlp_stmt *update, const candidate *chun
         vlp_bind_text(update, 3, c->good ? NULL : c->reason, -1);
         vlp_bind_int(update, 4, c->width);
         vlp_bind_int(update, 5, c->height);
+        if (c->good) vlp_bind_int(update, 6, (int64_t)c->look);
         VLP_TRY_DONE(vlp_stmt_run(update));
     }
     VLP_TRY_DONE(vlp_db_commit(db));
@@ -101,7 +105,7 @@ static vlp_status verify_all(vlp_db *db, vlp_stmt *select, vlp_stmt *update, can
         for (int i = 0; i < n; i++) check(&chunk[i], &work[omp_get_thread_num()], &decode);
         VLP_TRY(save_chunk(db, update, chunk, n));
         tell(chunk, n, options, report);
-        if (options->progress && !options->progress(report->checked, options->user))
+        if (options->progress && !options->progress(report->checked, report->total, options->user))
             return VLP_FAIL(VLP_ERR_INTERRUPTED,
                             "%s: interrupted; %lld images are checked and "
                             "saved, run again to go on",
@@ -128,10 +132,11 @@ vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
                               " state=0 AND id>?1"
                               " ORDER BY id"));
     VLP_TRY_DONE(vlp_stmt_new(&update, db,
-                              "UPDATE images SET state=?2, reason=?3,"
+                              "UPDATE images SET state=?2, reason=?3, look=?6,"
                               " width=CASE WHEN ?4 THEN ?4 ELSE width END,"
                               " height=CASE WHEN ?5 THEN ?5 ELSE height END"
                               " WHERE id=?1"));
+    VLP_TRY_DONE(vlp_db_int(db, "SELECT count(*) FROM images WHERE state=0", &report->total));
     VLP_TRY_DONE(verify_all(db, select, update, chunk, work, threads, options, report));
 done:
     vlp_stmt_free(select);
@@ -141,6 +146,7 @@ done:
         vlp_image_free(&work[i].image);
         vlp_buf_free(&work[i].file);
         vlp_container_close(&work[i].container);
+        vlp_look_scratch_free(&work[i].look);
     }
     vlp_free(chunk);
     vlp_free(work);

@@ -1,4 +1,5 @@
-/* Decodes every image that was not yet decoded, once, in parallel, and marks it good or bad. */
+/* Decodes every image that was not yet decoded, once, in parallel: marks it good or bad and keeps
+ * what it looks like (datasets/look.h). */
 #ifndef VLP_DATASETS_VERIFY_H
 #define VLP_DATASETS_VERIFY_H
 
@@ -8,14 +9,14 @@
 typedef struct {
     int threads;        /* 0 = all */
     int64_t max_pixels; /* 0 = the decoder's default */
-    bool (*progress)(int64_t done, void *user);
+    bool (*progress)(int64_t done, int64_t total, void *user);
     void (*bad)(const char *path, int64_t row, vlp_skip_reason reason, const char *detail,
                 void *user); /* called on the caller's thread */
     void *user;
 } vlp_verify_options;
 
 typedef struct {
-    int64_t checked, good, bad;
+    int64_t total, checked, good, bad;
 } vlp_verify_report;
 
 /* Saved every few hundred images; running again goes on. Training calls it before the first step,

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "datasets/catalogue.h"
+#include "datasets/fulltext.h"
 #include "datasets/meta.h"
 #include "train/decoder.h"
 
@@ -133,6 +134,7 @@ static vlp_status run(embedding *m, const char *folder) {
     m->vectors = vlp_alloc((size_t)(SAVE_ROWS * m->width) * sizeof *m->vectors);
     if (!m->encoded || !m->ids || !m->vectors) return VLP_ERR_MEMORY;
     VLP_TRY(vlp_catalogue_discard_damaged(m->index, m->model, m->width, &m->report->damaged));
+    VLP_TRY(vlp_fulltext_update(m->index));
     VLP_TRY(find_gone(m));
     VLP_TRY(vlp_catalogue_missing(&m->missing, m->index, m->model));
     VLP_TRY(record_model(m, folder));

@@ -46,7 +46,9 @@ typedef struct {
     bool by_source;                     /* batches of one source: harder negatives */
     double crop_least, flip, jitter, randaugment;
     bool exif_rotate;
-    int64_t loader_threads, cache_mb;
+    int64_t loader_threads, cache_mb, block_rows;
+    int captions, sides; /* one of the tables in recipe_options.c; sides: vlp_sides */
+    char pixel_file[VLP_OPTION_TEXT_BYTES];
 
     /* run */
     int64_t seed, eval_every, eval_rows;

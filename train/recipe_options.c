@@ -3,6 +3,8 @@
 static const char *const pools[] = {"first", "mean", "map", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 static const char *const regressions[] = {"l1", "mse", NULL};
+static const char *const caption_ways[] = {"one", "all", NULL};
+static const char *const side_ways[] = {"keep", "mirror", "ignore", NULL}; /* as vlp_sides */
 static const char *const precisions[] = {"auto", "fp32", "bf16", NULL};
 
 #define AT(member) offsetof(vlp_recipe, member)
@@ -99,15 +101,21 @@ static const vlp_option rows[] = {
     TEXT("data.test", test_split, "test", "split evaluated at the end"),
     TEXT("data.eval_source", eval_source, "", "source that both are evaluated on; empty = all"),
     TEXT("data.mixture", mixture, "", "source=weight,...: how often each source is drawn"),
+    CHOICE("data.captions", captions, "one", caption_ways, "a picture a row, or all its captions"),
     BOOL("data.by_source", by_source, "false", "every batch from one source of the mixture"),
     REAL("augment.crop", crop_least, 0.01, 1, "0.5", "least area of random crops"),
     REAL("augment.flip", flip, 0, 1, "0", "probability of mirroring; captions may say left"),
+    CHOICE("augment.sides", sides, "keep", side_ways,
+           "captions with left/right: keep, mirror, ignore"),
     REAL("augment.jitter", jitter, 0, 1, "0", "brightness, contrast, saturation"),
     REAL("augment.randaugment", randaugment, 0, 10, "0",
          "magnitude of two operations; ALBEF: 7, BLIP: 5"),
     BOOL("exif_rotate", exif_rotate, "true", "turn pictures upright"),
     INT("loader.threads", loader_threads, 0, 1024, "0", "0 = as many as processors"),
+    INT("loader.block_rows", block_rows, 0, 1000000000, "0",
+        "neighbours drawn together; 0 = any order"),
     INT("loader.cache_mb", cache_mb, 0, 1000000, "512", "memory for decoded pictures"),
+    TEXT("loader.pixel_file", pixel_file, "", "file of decoded pictures, made once; empty = none"),
 
     INT("seed", seed, 0, 1e15, "0", "of everything random"),
     INT("eval_every", eval_every, 0, 1e15, "0", "steps between evaluations; 0 = ten a run"),

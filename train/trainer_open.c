@@ -47,10 +47,10 @@ static vlp_status open_tokenizer(vlp_trainer *t) {
     return path ? vlp_tokenizer_open(&t->tokenizer, path) : train_tokenizer(t);
 }
 
-static bool verify_progress(int64_t done, void *user) {
+static bool verify_progress(int64_t done, int64_t total, void *user) {
     const vlp_trainer *t = user;
     if (done > 0 && done % 5000 == 0)
-        vlp_log(VLP_LOG_INFO, "checked %lld pictures", (long long)done);
+        vlp_log(VLP_LOG_INFO, "checked %lld of %lld pictures", (long long)done, (long long)total);
     return !(t->options.stop && *t->options.stop);
 }
 
@@ -167,7 +167,7 @@ static vlp_status build_loader(vlp_trainer *t) {
     int n_mixture;
     memcpy(text, r->mixture, sizeof text);
     VLP_TRY(parse_mixture(text, mixture, &n_mixture));
-    vlp_loader_options options = {.rows = VLP_ROWS_PAIRS,
+    vlp_loader_options options = {.rows = r->captions ? VLP_ROWS_CAPTIONS : VLP_ROWS_PAIRS,
                                   .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,
@@ -182,6 +182,9 @@ static vlp_status build_loader(vlp_trainer *t) {
                                   .threads = (int)r->loader_threads,
                                   .slots = vlp_trainer_slots(t),
                                   .cache_bytes = r->cache_mb << 20,
+                                  .block_rows = r->block_rows,
+                                  .pixel_file = r->pixel_file[0] ? r->pixel_file : NULL,
+                                  .sides = (vlp_sides)r->sides,
                                   .skipped = warn_skipped};
     return vlp_loader_open(&t->loader, t->index, &options);
 }

@@ -1,4 +1,4 @@
-/* Inside vision/ only: what the PNG and JPEG readers share with image.c. */
+/* Inside vision/ only: what the readers of each format share with image.c. */
 #ifndef VLP_VISION_CODEC_H
 #define VLP_VISION_CODEC_H
 
@@ -13,6 +13,19 @@ vlp_status vlp_png_probe(vlp_image_header *out, const uint8_t *data, size_t len)
 vlp_status vlp_png_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
                           const vlp_decode_options *options);
 
+vlp_status vlp_webp_probe(vlp_image_header *out, const uint8_t *data, size_t len);
+vlp_status vlp_webp_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
+                           const vlp_decode_options *options);
+vlp_status vlp_gif_probe(vlp_image_header *out, const uint8_t *data, size_t len);
+vlp_status vlp_gif_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
+                          const vlp_decode_options *options);
+vlp_status vlp_bmp_probe(vlp_image_header *out, const uint8_t *data, size_t len);
+vlp_status vlp_bmp_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
+                          const vlp_decode_options *options);
+vlp_status vlp_tiff_probe(vlp_image_header *out, const uint8_t *data, size_t len);
+vlp_status vlp_tiff_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
+                           const vlp_decode_options *options);
+
 /* VLP_ERR_LIMIT when width * height > max_pixels. */
 vlp_status vlp_image_check_limit(int64_t width, int64_t height, int64_t max_pixels);
 
@@ -20,5 +33,9 @@ vlp_status vlp_image_check_limit(int64_t width, int64_t height, int64_t max_pixe
  * image when the orientation will transpose this one. */
 vlp_status vlp_image_prepare(vlp_image *image, int width, int height, int pixel_bytes,
                              int orientation);
+
+/* RGBA rows of a prepared image become RGB in place: composited over 0xRRGGBB, or with the alpha
+ * dropped when background < 0. */
+void vlp_image_rgba_to_rgb(vlp_image *image, int background);
 
 #endif

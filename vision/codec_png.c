@@ -107,20 +107,7 @@ static row_kind set_transforms(png_session *s, int background) {
     return ROW_RGBA;
 }
 
-/* The conversions work in place: RGBA rows shrink front to back, grey rows grow back to front. */
-static void composite(uint8_t *pixels, size_t count, int background) {
-    const uint32_t under[3] = {(uint32_t)background >> 16 & 255, (uint32_t)background >> 8 & 255,
-                               (uint32_t)background & 255};
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *p = pixels + 4 * i;
-        uint32_t alpha = p[3];
-        for (size_t c = 0; c < 3; c++) {
-            uint32_t sum = p[c] * alpha + under[c] * (255 - alpha) + 128;
-            pixels[3 * i + c] = (uint8_t)((sum + (sum >> 8)) >> 8); /* sum / 255, rounded */
-        }
-    }
-}
-
+/* In place, back to front. */
 static void clip_grey16(uint8_t *pixels, size_t count) {
     for (size_t i = count; i-- > 0;) {
         uint8_t value = pixels[2 * i] ? 255 : pixels[2 * i + 1];
@@ -157,7 +144,7 @@ static vlp_status read_png(png_session *s, vlp_image *out, int orientation,
     read_rows(s, out->pixels, (size_t)width * (size_t)row_pixel_bytes[kind]);
 
     size_t count = (size_t)width * (size_t)height;
-    if (kind == ROW_RGBA) composite(out->pixels, count, options->background);
+    if (kind == ROW_RGBA) vlp_image_rgba_to_rgb(out, options->background);
     if (kind == ROW_GREY16) clip_grey16(out->pixels, count);
     return VLP_OK;
 }

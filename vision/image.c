@@ -11,6 +11,7 @@ enum { MAX_SIDE = 1 << 20 }; /* a million by one: resizing it would need gigabyt
 
 const vlp_decode_options vlp_decode_defaults = {
     .max_pixels = 178956970, /* PIL's decompression bomb limit */
+    .max_bytes = (int64_t)1 << 30,
     .min_side = 0,
     .exif_rotate = true,
     .background = 0xffffff,
@@ -69,6 +70,20 @@ vlp_status vlp_image_resize_memory(vlp_image *image, int width, int height) {
     return vlp_image_prepare(image, width, height, 3, 1);
 }
 
+void vlp_image_rgba_to_rgb(vlp_image *image, int background) {
+    const uint32_t under[3] = {(uint32_t)background >> 16 & 255, (uint32_t)background >> 8 & 255,
+                               (uint32_t)background & 255};
+    size_t count = (size_t)image->width * (size_t)image->height;
+    for (size_t i = 0; i < count; i++) { /* three bytes for four: front to back is safe */
+        const uint8_t *p = image->pixels + 4 * i;
+        uint32_t alpha = background < 0 ? 255 : p[3];
+        for (size_t c = 0; c < 3; c++) {
+            uint32_t sum = p[c] * alpha + under[c] * (255 - alpha) + 128;
+            image->pixels[3 * i + c] = (uint8_t)((sum + (sum >> 8)) >> 8); /* sum / 255, rounded */
+        }
+    }
+}
+
 typedef struct {
     vlp_status (*probe)(vlp_image_header *out, const uint8_t *data, size_t len);
     vlp_status (*decode)(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
@@ -78,6 +93,10 @@ typedef struct {
 static const codec codecs[] = {
     [VLP_FORMAT_JPEG] = {vlp_jpeg_probe, vlp_jpeg_decode},
     [VLP_FORMAT_PNG] = {vlp_png_probe, vlp_png_decode},
+    [VLP_FORMAT_WEBP] = {vlp_webp_probe, vlp_webp_decode},
+    [VLP_FORMAT_GIF] = {vlp_gif_probe, vlp_gif_decode},
+    [VLP_FORMAT_BMP] = {vlp_bmp_probe, vlp_bmp_decode},
+    [VLP_FORMAT_TIFF] = {vlp_tiff_probe, vlp_tiff_decode},
 };
 
 vlp_status vlp_image_probe(vlp_image_header *out, const uint8_t *data, size_t len) {
@@ -94,6 +113,10 @@ vlp_status vlp_image_decode(vlp_image *out, const uint8_t *data, size_t len,
     out->width = out->height = 0;
     vlp_image_format format;
     VLP_TRY(vlp_sniff(&format, data, len));
+    int64_t most = options->max_bytes > 0 ? options->max_bytes : vlp_decode_defaults.max_bytes;
+    if (len > (uint64_t)most)
+        return VLP_FAIL(VLP_ERR_LIMIT, "has %zu bytes, above the limit of %lld", len,
+                        (long long)most);
     int orientation = 1;
     vlp_status status = codecs[format].decode(out, &orientation, data, len, options);
     if (status != VLP_OK) {

@@ -31,7 +31,15 @@ vlp_image_view vlp_image_view_crop(const vlp_image *image, int left, int top, in
  */
 vlp_status vlp_image_resize_memory(vlp_image *image, int width, int height);
 
-typedef enum { VLP_FORMAT_UNKNOWN, VLP_FORMAT_JPEG, VLP_FORMAT_PNG } vlp_image_format;
+typedef enum {
+    VLP_FORMAT_UNKNOWN,
+    VLP_FORMAT_JPEG,
+    VLP_FORMAT_PNG,
+    VLP_FORMAT_WEBP,
+    VLP_FORMAT_GIF,
+    VLP_FORMAT_BMP,
+    VLP_FORMAT_TIFF
+} vlp_image_format;
 
 typedef struct {
     vlp_image_format format;
@@ -42,7 +50,8 @@ typedef struct {
 typedef struct {
     int64_t
         max_pixels; /* larger images are VLP_ERR_LIMIT before any pixel is allocated; 0 = default */
-    int min_side;   /* JPEG: smallest DCT scale (1/8, 1/4, 1/2) with both sides >= this; 0 = full */
+    int64_t max_bytes; /* of the encoded image; 0 = default, 1 GiB */
+    int min_side; /* JPEG: smallest DCT scale (1/8, 1/4, 1/2) with both sides >= this; 0 = full */
     bool exif_rotate; /* turn upright by the EXIF orientation */
     int background;   /* 0xRRGGBB to composite alpha over; -1 = as the reference pipelines, below */
 } vlp_decode_options;
@@ -58,8 +67,9 @@ extern const vlp_decode_options
 /* Reads the header only. Errors as vlp_image_decode, without the pixel limit. */
 vlp_status vlp_image_probe(vlp_image_header *out, const uint8_t *data, size_t len);
 
-/* Decodes any PNG (1 to 16 bits, palette, alpha, grey, interlaced) or JPEG (grey, YCbCr, RGB, CMYK,
- * YCCK, progressive, arithmetic). options NULL = vlp_decode_defaults. Errors complete a sentence
+/* Decodes any PNG (1 to 16 bits, palette, alpha, grey, interlaced), JPEG (grey, YCbCr, RGB, CMYK,
+ * YCCK, progressive, arithmetic), WebP, GIF, BMP (not compressed) or TIFF; of several frames or
+ * pages the first. options NULL = vlp_decode_defaults. Errors complete a sentence
  * that begins with the file's name ("is empty (0 bytes)"); vlp_fail_in adds it: VLP_ERR_FORMAT
  * truncated, corrupt, or no image at all (an HTML page, text, zero bytes) VLP_ERR_UNSUPPORTED
  * another image format, named; or a rare kind of JPEG VLP_ERR_LIMIT        more than max_pixels On

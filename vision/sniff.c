@@ -10,15 +10,21 @@ static const struct {
     size_t at;
     const char *bytes;
     size_t len;
+    vlp_image_format format;
+} formats[] = {
+    {0, MAGIC("\xff\xd8\xff"), VLP_FORMAT_JPEG}, {0, MAGIC("\x89PNG\r\n\x1a\n"), VLP_FORMAT_PNG},
+    {8, MAGIC("WEBP"), VLP_FORMAT_WEBP},         {0, MAGIC("GIF87a"), VLP_FORMAT_GIF},
+    {0, MAGIC("GIF89a"), VLP_FORMAT_GIF},        {0, MAGIC("II*\0"), VLP_FORMAT_TIFF},
+    {0, MAGIC("MM\0*"), VLP_FORMAT_TIFF},        {0, MAGIC("II+\0"), VLP_FORMAT_TIFF}, /* BigTIFF */
+    {0, MAGIC("MM\0+"), VLP_FORMAT_TIFF},
+};
+
+static const struct {
+    size_t at;
+    const char *bytes;
+    size_t len;
     const char *name;
 } other_formats[] = {
-    {0, MAGIC("GIF8"), "GIF"},
-    {8, MAGIC("WEBP"), "WebP"},
-    {0, MAGIC("BM"), "BMP"},
-    {0, MAGIC("II*\0"), "TIFF"},
-    {0, MAGIC("MM\0*"), "TIFF"},
-    {0, MAGIC("II+\0"), "BigTIFF"},
-    {0, MAGIC("MM\0+"), "BigTIFF"},
     {4, MAGIC("ftypavif"), "AVIF"},
     {4, MAGIC("ftypavis"), "AVIF"},
     {4, MAGIC("ftyphei"), "HEIC"},
@@ -85,20 +91,29 @@ static vlp_status not_an_image(const uint8_t *data, size_t len) {
     for (size_t i = 0; i < VLP_COUNT(texts); i++)
         if (strncasecmp(text, texts[i].start, strlen(texts[i].start)) == 0)
             return VLP_FAIL(VLP_ERR_FORMAT, "%s", texts[i].what);
-    if (text[0]) return VLP_FAIL(VLP_ERR_FORMAT, "is text, not a JPEG or PNG image");
-    return VLP_FAIL(VLP_ERR_FORMAT, "is not a JPEG or PNG image (it begins with %02x %02x)",
+    if (text[0]) return VLP_FAIL(VLP_ERR_FORMAT, "is text, not an image");
+    return VLP_FAIL(VLP_ERR_FORMAT, "is not an image that vlp knows (it begins with %02x %02x)",
                     data[0], len > 1 ? data[1] : 0);
+}
+
+/* "BM" alone begins many a text: the header's own length must be one that exists. */
+static bool is_bmp(const uint8_t *data, size_t len) {
+    static const uint8_t lengths[] = {12, 40, 52, 56, 64, 108, 124};
+    return len >= 18 && data[0] == 'B' && data[1] == 'M' && !data[15] && !data[16] && !data[17] &&
+           memchr(lengths, data[14], sizeof lengths);
 }
 
 vlp_status vlp_sniff(vlp_image_format *out, const uint8_t *data, size_t len) {
     *out = VLP_FORMAT_UNKNOWN;
     if (len == 0) return VLP_FAIL(VLP_ERR_FORMAT, "is empty (0 bytes)");
-    if (len >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0) {
-        *out = VLP_FORMAT_PNG;
+    for (size_t i = 0; i < VLP_COUNT(formats); i++) {
+        size_t at = formats[i].at, n = formats[i].len;
+        if (len < at + n || memcmp(data + at, formats[i].bytes, n) != 0) continue;
+        *out = formats[i].format;
         return VLP_OK;
     }
-    if (len >= 3 && memcmp(data, "\xff\xd8\xff", 3) == 0) {
-        *out = VLP_FORMAT_JPEG;
+    if (is_bmp(data, len)) {
+        *out = VLP_FORMAT_BMP;
         return VLP_OK;
     }
     return not_an_image(data, len);

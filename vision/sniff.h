@@ -4,8 +4,8 @@
 
 #include "vision/image.h"
 
-/* VLP_FORMAT_JPEG or VLP_FORMAT_PNG; anything else fails with what the bytes are, when they are
- * recognised ("is GIF, which vlp does not read; ..."). */
+/* One of the formats that vlp reads; anything else fails with what the bytes are, when they are
+ * recognised ("is HEIC, which vlp does not read; ..."). */
 vlp_status vlp_sniff(vlp_image_format *out, const uint8_t *data, size_t len);
 
 #endif
