@@ -75,6 +75,21 @@ static vlp_status put(vlp_buf *out, const char *bytes, size_t n) {
     return vlp_buf_append(out, " ", 1);
 }
 
+/* NFC. Nothing below U+0300 is changed by it, which is what nearly all captions consist of. */
+static vlp_status compose(vlp_buf *text) {
+    size_t i = 0;
+    while (i < text->len && (unsigned char)text->data[i] < 0xCC) i++;
+    if (i == text->len) return VLP_OK;
+    vlp_buf out = {0};
+    size_t room = 3 * text->len + 1; /* three times is NFC's bound in UTF-8 */
+    VLP_TRY(vlp_buf_reserve(&out, room));
+    out.len = vlp_unicode_compose(text->data, text->len, out.data, room - 1);
+    out.data[out.len] = '\0';
+    vlp_buf_free(text);
+    *text = out;
+    return VLP_OK;
+}
+
 vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired) {
     vlp_buf_clear(out);
     *repaired = false;
@@ -105,7 +120,7 @@ vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *r
     }
     while (out->len && out->data[out->len - 1] == ' ') out->len--;
     if (out->data) out->data[out->len] = '\0';
-    return VLP_OK;
+    return compose(out);
 }
 
 /* Appends one code point in lower case, or what the reference makes of its sign. */

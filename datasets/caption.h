@@ -13,7 +13,8 @@ size_t vlp_utf8_sequence(const char *s, size_t n);
 
 /* Writes the cleaned text to `out` (cleared first): malformed UTF-8 becomes U+FFFD, which
  * tokenizers drop; control characters and newlines become spaces, NUL vanishes; the HTML entities
- * of common exports and numeric ones are decoded once; spaces collapse and are trimmed. *repaired
+ * of common exports and numeric ones are decoded once; spaces collapse and are trimmed; composed
+ * (NFC). *repaired
  * tells whether bytes had to be replaced, dropped or cut. */
 vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired);
 

@@ -276,6 +276,7 @@ static void test_datasets_formats__captions_are_cleaned(void **state) {
                  "Tom & Jerry's \xE2\x98\xBA &bogus; &", false);
     assert_clean("\xF0\x9F\x98\x80 \xD7\xA9\xD7\x9C", 9, "\xF0\x9F\x98\x80 \xD7\xA9\xD7\x9C",
                  false);
+    assert_clean("cafe\xCC\x81", 6, "caf\xC3\xA9", false); /* composed */
     assert_true(vlp_caption_hash("A Dog.", 6) == vlp_caption_hash("a dog", 5));
     assert_true(vlp_caption_hash("a dog", 5) != vlp_caption_hash("a dot", 5));
     char *longest = malloc(100000);
