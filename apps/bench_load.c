@@ -12,14 +12,27 @@
 
 enum { DEFAULT_BATCH = 64, DECODED_FILES = 64 };
 
+/* What a picture's way into a batch consists of, and decoding at full size beside it. */
+typedef enum { READ, DECODE, CROP, BARE, PARTS } part;
+static const char *const part_names[] = {
+    [READ] = "reading", [DECODE] = "decoding", [CROP] = "cropping and normalising"};
+
 typedef struct {
     int64_t image_size, batch;
     double seconds;
-    double rate;   /* images/s through the loader */
-    double decode; /* images/s of one core that only decodes, full size; 0 = unknown */
-    int64_t bytes; /* read in that */
+    double rate;        /* images/s through the loader */
+    double decode;      /* images/s of one core that only decodes, full size; 0 = unknown */
+    double part[PARTS]; /* seconds, over `taken` pictures on one core */
+    int64_t taken;
     int threads;
 } load;
+
+typedef struct {
+    vlp_image image;
+    vlp_transform_scratch scratch;
+    vlp_buf data;
+    float *out;
+} workspace;
 
 static vlp_status loader_rate(const cli_args *args, const vlp_index *index, load *l) {
     vlp_transform transform = vlp_transform_defaults((int)l->image_size);
@@ -50,16 +63,25 @@ static vlp_status loader_rate(const cli_args *args, const vlp_index *index, load
     return status;
 }
 
-static vlp_status decode_one(vlp_reader *reader, int64_t id, vlp_image *image, vlp_buf *data,
-                             load *l, double *seconds) {
+/* One picture as the loader takes it, each part timed, and once more decoded in full. */
+static vlp_status take_apart(vlp_reader *reader, int64_t id, const vlp_transform *transform,
+                             workspace *w, load *l) {
     vlp_located located;
+    vlp_rng rng = vlp_rng_at(1, VLP_RNG_AUGMENT, 0, (uint64_t)id);
+    vlp_decode_options scaled = vlp_transform_decode_options(transform, true);
+    double at[PARTS + 1] = {vlp_op_profile_clock()};
     VLP_TRY(vlp_reader_locate(reader, id, &located));
     if (located.stored == VLP_STORED_GREY) return VLP_ERR_UNSUPPORTED;
-    VLP_TRY(vlp_reader_bytes(reader, &located, data));
-    double began = vlp_op_profile_clock();
-    VLP_TRY(vlp_image_decode(image, (const uint8_t *)data->data, data->len, NULL));
-    *seconds += vlp_op_profile_clock() - began;
-    l->bytes += (int64_t)data->len;
+    VLP_TRY(vlp_reader_bytes(reader, &located, &w->data));
+    at[1] = vlp_op_profile_clock();
+    VLP_TRY(vlp_image_decode(&w->image, (const uint8_t *)w->data.data, w->data.len, &scaled));
+    at[2] = vlp_op_profile_clock();
+    VLP_TRY(vlp_transform_apply(transform, &w->image, &rng, &w->scratch, w->out));
+    at[3] = vlp_op_profile_clock();
+    VLP_TRY(vlp_image_decode(&w->image, (const uint8_t *)w->data.data, w->data.len, NULL));
+    at[4] = vlp_op_profile_clock();
+    for (int i = 0; i < PARTS; i++) l->part[i] += at[i + 1] - at[i];
+    l->taken++;
     return VLP_OK;
 }
 
@@ -67,22 +89,28 @@ static vlp_status decode_one(vlp_reader *reader, int64_t id, vlp_image *image, v
 static vlp_status decode_rate(const cli_args *args, const vlp_index *index, load *l) {
     vlp_rows rows;
     vlp_reader *reader;
-    VLP_TRY(vlp_reader_open(&reader, vlp_index_path(index)));
-    vlp_status status =
-        vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, cli_text(args, "--split", NULL), NULL);
-    vlp_image image = {0};
-    vlp_buf data = {0};
-    double seconds = 0;
-    int64_t done = 0, files = rows.count < DECODED_FILES ? rows.count : DECODED_FILES;
-    for (int64_t i = 0; i < files && seconds < l->seconds && !cli_stop; i++)
-        if (decode_one(reader, rows.ids[i * (rows.count / files)], &image, &data, l, &seconds) ==
-            VLP_OK)
-            done++;
-    l->decode = seconds > 0 ? (double)done / seconds : 0;
-    vlp_image_free(&image);
-    vlp_buf_free(&data);
-    vlp_rows_close(&rows);
+    vlp_transform transform = vlp_transform_defaults((int)l->image_size);
+    workspace w = {.out = vlp_alloc(3 * (size_t)(l->image_size * l->image_size) * sizeof *w.out)};
+    if (!w.out) return VLP_ERR_MEMORY;
+    vlp_status status = vlp_reader_open(&reader, vlp_index_path(index));
+    if (status == VLP_OK)
+        status =
+            vlp_rows_open(&rows, index, VLP_ROWS_IMAGES, cli_text(args, "--split", NULL), NULL);
+    if (status == VLP_OK) {
+        int64_t files = rows.count < DECODED_FILES ? rows.count : DECODED_FILES;
+        double began = vlp_op_profile_clock();
+        for (int64_t i = 0; i < files && !cli_stop; i++) {
+            if (vlp_op_profile_clock() - began > l->seconds && l->taken > 0) break;
+            take_apart(reader, rows.ids[i * (rows.count / files)], &transform, &w, l);
+        }
+        vlp_rows_close(&rows);
+    }
+    l->decode = l->part[BARE] > 0 ? (double)l->taken / l->part[BARE] : 0;
     vlp_reader_free(reader);
+    vlp_image_free(&w.image);
+    vlp_transform_scratch_free(&w.scratch);
+    vlp_buf_free(&w.data);
+    vlp_free(w.out);
     return status;
 }
 
@@ -96,17 +124,37 @@ static vlp_status measure(const cli_args *args, load *l) {
     return status;
 }
 
+static double share(const load *l, part which) {
+    double sum = l->part[READ] + l->part[DECODE] + l->part[CROP];
+    return sum > 0 ? l->part[which] / sum : 0;
+}
+
+static void print_words(const load *l) {
+    printf("%.1f images/s of %lld pixels with %d threads: %.1f a thread\n", l->rate,
+           (long long)l->image_size, l->threads, l->rate / l->threads);
+    if (l->taken == 0) return;
+    printf("bare decoding at full size: %.1f images/s a core\n", l->decode);
+    double each = (l->part[READ] + l->part[DECODE] + l->part[CROP]) / (double)l->taken;
+    printf("a picture takes %.2f ms of one core:", 1e3 * each);
+    for (part p = READ; p < BARE; p++)
+        printf("%s %.0f %% %s", p ? "," : "", 100 * share(l, p), part_names[p]);
+    putchar('\n');
+}
+
 static void print(const cli_args *args, const load *l) {
     if (!cli_has(args, "--json")) {
-        printf("%.1f images/s of %lld pixels with %d threads: %.1f a thread\n", l->rate,
-               (long long)l->image_size, l->threads, l->rate / l->threads);
-        if (l->decode > 0) printf("bare decoding at full size: %.1f images/s a core\n", l->decode);
+        print_words(l);
         return;
     }
     vlp_json *json = vlp_json_new_object();
     vlp_json_set_double(json, "images_per_s", l->rate);
     vlp_json_set_double(json, "images_per_s_a_thread", l->rate / l->threads);
-    if (l->decode > 0) vlp_json_set_double(json, "decode_images_per_s_a_core", l->decode);
+    if (l->taken > 0) {
+        vlp_json_set_double(json, "decode_images_per_s_a_core", l->decode);
+        vlp_json *shares = vlp_json_new_object();
+        for (part p = READ; p < BARE; p++) vlp_json_set_double(shares, part_names[p], share(l, p));
+        vlp_json_set(json, "shares", shares);
+    }
     vlp_json_set_int(json, "image_size", l->image_size);
     vlp_json_set_int(json, "threads", l->threads);
     cli_print_json(json);

@@ -69,10 +69,18 @@ vlp_status vlp_map_open(vlp_map *map, const char *path) {
         if (data == MAP_FAILED)
             status = io_error("map", path);
         else
-            *map = (vlp_map){data, size};
+            *map = (vlp_map){data, size, 0};
     }
     close(fd);
     return status;
+}
+
+void vlp_map_pass(vlp_map *map, size_t at) {
+    enum { STEP = 32 << 20 };
+    if (at - map->passed < STEP || at <= map->passed) return;
+    size_t upto = at / STEP * STEP;
+    madvise((void *)(uintptr_t)(map->data + map->passed), upto - map->passed, MADV_DONTNEED);
+    map->passed = upto;
 }
 
 void vlp_map_close(vlp_map *map) {

@@ -15,8 +15,12 @@ vlp_status vlp_file_read(const char *path, size_t max_bytes, vlp_buf *buf);
 typedef struct {
     const uint8_t *data;
     size_t len;
+    size_t passed; /* what vlp_map_pass has given back */
 } vlp_map;
 vlp_status vlp_map_open(vlp_map *map, const char *path);
+/* Everything before `at` was read: its pages may go, so that a long file does not fill memory. They
+ * come back when they are looked at again. */
+void vlp_map_pass(vlp_map *map, size_t at);
 void vlp_map_close(vlp_map *map);
 /* Takes whole pages of bytes that have been read out of this process's memory (a hint); they are
  * read from the file again when touched. Bytes that do not lie in the map are left alone. */

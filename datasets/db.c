@@ -41,9 +41,15 @@ static vlp_status db_error(const vlp_db *db, int code, const char *doing) {
     return VLP_FAIL(VLP_ERR_IO, "%s: cannot %s: %s", db->path, doing, reason);
 }
 
+static int patience = 30000;
+
+void vlp_db_patience(int milliseconds) {
+    patience = milliseconds > 0 ? milliseconds : 30000;
+}
+
 static vlp_status db_setup(vlp_db *db, vlp_db_mode mode) {
     sqlite3_extended_result_codes(db->raw, 1);
-    sqlite3_busy_timeout(db->raw, 30000);
+    sqlite3_busy_timeout(db->raw, patience);
     VLP_TRY(vlp_db_exec(db, "PRAGMA foreign_keys=ON; PRAGMA cache_size=-65536"));
     if (mode == VLP_DB_READ) return vlp_db_exec(db, "PRAGMA query_only=ON");
     return vlp_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");

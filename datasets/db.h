@@ -15,6 +15,8 @@ typedef struct vlp_stmt vlp_stmt;
 typedef enum { VLP_DB_READ, VLP_DB_WRITE } vlp_db_mode; /* VLP_DB_WRITE creates the file */
 
 vlp_status vlp_db_open(vlp_db **out, const char *path, vlp_db_mode mode);
+/* How long databases opened from now on wait for another writer; 0 = the 30 s. For tests. */
+void vlp_db_patience(int milliseconds);
 void vlp_db_free(vlp_db *db); /* after its statements; rolls an open transaction back */
 const char *vlp_db_path(const vlp_db *db);
 

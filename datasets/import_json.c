@@ -9,6 +9,7 @@
 
 typedef struct {
     vlp_session *session;
+    vlp_map map;          /* of JSON Lines */
     vlp_stmt *add, *find; /* COCO: image number -> row id */
     vlp_buf scratch, fields;
     const char *image_key, *caption_key;
@@ -39,6 +40,7 @@ static vlp_status add_pair(json_run *run, const vlp_json *object, const vlp_json
 static vlp_status pair_row(const char *text, size_t len, int64_t number, void *user) {
     json_run *run = user;
     run->row = number;
+    if (run->map.data) vlp_map_pass(&run->map, (size_t)(text - (const char *)run->map.data));
     const vlp_import_options *options = vlp_session_options(run->session);
     vlp_json *object;
     vlp_status status = vlp_json_parse_repaired(&object, text, len, "row", &run->scratch);
@@ -85,12 +87,11 @@ static void recognised(const json_run *run, const char *what) {
 
 static vlp_status jsonl_import(vlp_session *session) {
     json_run run = {.session = session};
-    vlp_map map;
-    VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
-    vlp_status status = vlp_json_each(map.len ? (const char *)map.data : "", map.len,
+    VLP_TRY(vlp_map_open(&run.map, vlp_session_source(session)));
+    vlp_status status = vlp_json_each(run.map.len ? (const char *)run.map.data : "", run.map.len,
                                       vlp_session_source(session), pair_row, &run);
     recognised(&run, "jsonl");
-    vlp_map_close(&map);
+    vlp_map_close(&run.map);
     run_free(&run);
     return status;
 }

@@ -12,6 +12,7 @@ enum { NONE = -1, MAX_CAPTIONS = 16, FIELDS_MAX = 4096 };
 typedef struct {
     vlp_session *session;
     vlp_csv csv;
+    vlp_map map;
     vlp_json *header; /* array of names; NULL without a header row */
     int image, split, label, captions[MAX_CAPTIONS], n_captions;
     vlp_buf fields;
@@ -206,6 +207,7 @@ static vlp_status read_table(table_run *run) {
     while (true) {
         VLP_TRY(vlp_csv_next(&run->csv, &more, &bad));
         if (!more) return VLP_OK;
+        vlp_map_pass(&run->map, run->csv.at);
         VLP_TRY(bad ? vlp_session_skip(run->session, vlp_session_source(run->session),
                                        run->csv.line, VLP_SKIP_BAD_ROW, bad)
                     : table_row(run));
@@ -214,16 +216,15 @@ static vlp_status read_table(table_run *run) {
 
 static vlp_status table_import(vlp_session *session, char delimiter) {
     table_run run = {.session = session, .image = NONE, .split = NONE, .label = NONE};
-    vlp_map map;
-    VLP_TRY(vlp_map_open(&map, vlp_session_source(session)));
-    const char *text = map.len ? (const char *)map.data : "";
-    char found = vlp_csv_delimiter(text, map.len < 65536 ? map.len : 65536);
-    vlp_csv_open(&run.csv, text, map.len, found ? found : delimiter);
+    VLP_TRY(vlp_map_open(&run.map, vlp_session_source(session)));
+    const char *text = run.map.len ? (const char *)run.map.data : "";
+    char found = vlp_csv_delimiter(text, run.map.len < 65536 ? run.map.len : 65536);
+    vlp_csv_open(&run.csv, text, run.map.len, found ? found : delimiter);
     vlp_status status = read_table(&run);
     vlp_csv_close(&run.csv);
     vlp_json_free(run.header);
     vlp_buf_free(&run.fields);
-    vlp_map_close(&map);
+    vlp_map_close(&run.map);
     return status;
 }
 

@@ -24,6 +24,7 @@ static vlp_status text_import(vlp_session *session) {
         if (!vlp_session_blank(line, len))
             status = vlp_session_caption(session, 0, line, len, "text", row);
         line = stop ? stop + 1 : end;
+        vlp_map_pass(&map, (size_t)(line - (const char *)map.data));
     }
     vlp_map_close(&map);
     vlp_import_report *report = vlp_session_report(session);

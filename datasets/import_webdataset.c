@@ -27,6 +27,7 @@ typedef struct {
     vlp_templates templates;
     vlp_buf classes, scratch, fields, where;
     vlp_stmt *add_image, *add_text, *join;
+    vlp_map map; /* of the shard */
     const char *shard;
     int64_t file_size, file_mtime, row;
     int64_t shards, pictures, of_kind[KINDS];
@@ -194,6 +195,7 @@ static vlp_status each_member(const vlp_member *m, void *user) {
     if (!m->data) return skip_member(run, m->name, VLP_SKIP_TOO_LARGE, "unpacks to too many bytes");
     if (run->key.len != key_len || memcmp(run->key.data, m->name, key_len) != 0) {
         if (run->key.len) VLP_TRY(end_sample(run));
+        vlp_map_pass(&run->map, (size_t)m->offset);
         VLP_TRY(copy(&run->key, m->name, key_len));
     }
     return take_part(run, kind, m);
@@ -234,10 +236,9 @@ static vlp_status add_shard(shard_run *run, const char *path) {
         return vlp_session_skip(run->session, path, 0, VLP_SKIP_ZERO_BYTES, "an empty shard");
     run->file_size = st.st_size;
     run->file_mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    vlp_map map;
-    VLP_TRY(vlp_map_open(&map, path));
-    vlp_status status = read_shard(run, &map);
-    vlp_map_close(&map);
+    VLP_TRY(vlp_map_open(&run->map, path));
+    vlp_status status = read_shard(run, &run->map);
+    vlp_map_close(&run->map);
     run->shards++;
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,33 @@ static void test_datasets_sampler__large_domains_work(void **state) {
     int64_t n = (int64_t)1 << 40;
     assert_true(vlp_permute(1, n, 0) != vlp_permute(1, n, 1));
     assert_true(vlp_permute(1, n, n - 1) < n);
+}
+
+/* Blocks of 7 rows, 3 at a time: each row once, and neighbours of the order lie near each other. */
+static void test_datasets_sampler__blocks_are_complete_and_near(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 6, 7, 8, 21, 22, 100, 1000};
+    for (size_t k = 0; k < VLP_COUNT(sizes); k++) {
+        vlp_pool pool = {sizes[k], 1};
+        vlp_sampler *s;
+        assert_int_equal(vlp_sampler_new(&s, 4, &pool, 1), VLP_OK);
+        vlp_sampler_set_blocks(s, 7, 3);
+        char seen[2][1000] = {{0}};
+        bool differs = false, moved = false;
+        for (int64_t i = 0; i < 2 * sizes[k]; i++) {
+            vlp_sample a = vlp_sampler_at(s, i), b = vlp_sampler_at(s, (i + sizes[k]));
+            assert_in_range(a.row, 0, sizes[k] - 1);
+            assert_int_equal(seen[i / sizes[k]][a.row]++, 0);
+            differs |= a.row != b.row;
+            moved |= a.row != i % sizes[k];
+        }
+        int64_t blocks[143] = {0}, n = 0;
+        for (int64_t i = 0; i < 21 && sizes[k] == 1000; i++)
+            n += blocks[vlp_sampler_at(s, i).row / 7]++ == 0;
+        if (sizes[k] == 1000) assert_int_equal(n, 3);
+        if (sizes[k] > 20) assert_true(differs && moved);
+        vlp_sampler_free(s);
+    }
 }
 
 /* Rows of the first half should fall evenly over the order, and keys should give other orders. */
@@ -126,6 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_datasets_sampler__permutation_hits_every_row_once),
         cmocka_unit_test(test_datasets_sampler__large_domains_work),
+        cmocka_unit_test(test_datasets_sampler__blocks_are_complete_and_near),
         cmocka_unit_test(test_datasets_sampler__order_looks_random),
         cmocka_unit_test(test_datasets_sampler__each_epoch_is_complete_and_differs),
         cmocka_unit_test(test_datasets_sampler__mixture_keeps_shares_and_walks_each_pool),

@@ -62,6 +62,30 @@ printf 'zero\none\n' >names.txt
 printf '\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\2abcdefgh' >mnist/train-images-idx3-ubyte
 printf '\0\0\10\1\0\0\0\2\0\1' >mnist/train-labels-idx1-ubyte
 printf 'a first line\na second line\n' >corpus.txt
+mkdir -p hf/train hf/test shards
+for split in train test; do
+    cp photos/six.png "hf/$split/$split.png"
+    printf 'file_name,text\n%s.png,a picture of %s\n' "$split" "$split" >"hf/$split/metadata.csv"
+done
+printf '%s#0\ta house\n%s#1\ta home\n' "${paths[0]}" "${paths[0]}" >results.token
+printf 'a hill\thttp://example.org/1\n' >cc.tsv
+printf 'http://example.org/1\tphotos/%s\n' "${paths[1]}" >addresses.tsv
+cp photos/one.jpg photos/7.jpg
+cp photos/two.jpg photos/COCO_train2014_000000000007.jpg
+printf '[{"id": 7, "regions": [{"image_id": 7, "phrase": "a door"}]}]' >region_descriptions.json
+printf '{"data_subtype": "train2014", "questions": [{"image_id": 7, "question_id": 70, "question": "What?"}]}' \
+    >v2_OpenEnded_mscoco_train2014_questions.json
+printf '{"annotations": [{"question_id": 70, "answers": [{"answer": "a dog"}, {"answer": "a cat"}]}]}' \
+    >v2_mscoco_train2014_annotations.json
+printf '[{"image": "%s", "conversations": [{"from": "human", "value": "<image>Describe it."}, {"from": "gpt", "value": "a boat"}]}]' \
+    "${paths[2]}" >llava.json
+for shard in 000 001; do
+    cp photos/three.jpg "shards/$shard-a.jpg"
+    echo "a caption in $shard" >"shards/$shard-a.txt"
+    (cd shards && tar cf "$shard.tar" "$shard-a.jpg" "$shard-a.txt" && rm "$shard-a.jpg" "$shard-a.txt")
+done
+# without the member that its own test wants refused
+cp "$here/../data/datasets/good.zip" photos.zip
 
 # ---- running --------------------------------------------------------------------------------
 
