@@ -1,4 +1,5 @@
-/* Image bytes, decoded in every way, resized and normalised. Corpus: tests/data/images/files, bad.
+/* Image bytes, decoded in every way, resized and normalised. Corpus: tests/data/images/files,
+ * formats, bad.
  */
 #include "vision/transform.h"
 

@@ -13,8 +13,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static const char *const formats[] = {"auto",     "csv",   "tsv", "jsonl", "coco",
-                                      "karpathy", "albef", "idx", "text"};
+static const char *const formats[] = {"auto",     "csv",   "tsv", "jsonl",  "coco",
+                                      "karpathy", "albef", "idx", "text",   "vqa",
+                                      "genome",   "llava", "cc",  "flickr", "webdataset"};
 static vlp_index *fuzz_index;
 static char folder[512], source[600];
 
@@ -43,7 +44,7 @@ static void begin(void) {
 static void import(const char *format, const uint8_t *data, size_t len) {
     FILE *file = fopen(source, "wb");
     if (!file || fwrite(data, 1, len, file) != len || fclose(file) != 0) abort();
-    vlp_import_options options = {.format = format};
+    vlp_import_options options = {.format = format, .map = source, .clean = "albef", .check = true};
     vlp_import_report report = {0};
     vlp_index_import(fuzz_index, source, &options, &report);
     if (vlp_db_exec(vlp_index_db(fuzz_index), "DELETE FROM sources") != VLP_OK) abort();
