@@ -62,7 +62,7 @@ static vlp_status say_damaged(const cli_args *args, const vlp_index *index,
     int64_t first, n = vlp_search_damaged(search, &first);
     if (n == 0 || cli_quiet()) return VLP_OK;
     vlp_buf path = {0}, caption = {0};
-    vlp_status status = vlp_catalogue_item(index, first, &path, &caption);
+    vlp_status status = vlp_catalogue_item(index, first, &path, NULL, &caption);
     if (status == VLP_OK)
         fprintf(stderr,
                 "%lld pictures left out: their embeddings are damaged (the first: %s); run: vlp "

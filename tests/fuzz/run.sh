@@ -11,7 +11,7 @@ mkdir -p "$work"
 # Beside the seeds written for a target, the fixtures of other tests that it can read.
 seeds=("$here/seeds/$name")
 case $name in
-fuzz_image) seeds+=("$data/images/files" "$data/images/bad") ;;
+fuzz_image) seeds+=("$data/images/files" "$data/images/formats" "$data/images/bad") ;;
 fuzz_safetensors) seeds+=("$data/parity/optim-lamb") ;;
 fuzz_torch_file) seeds+=("$data/checkpoints") ;;
 fuzz_model_config) seeds+=("$data/parity/clip-hf" "$data/parity/bert-mlm" "$data/parity/vit-hf-model") ;;
