@@ -40,7 +40,7 @@ done
 [ ! -e fifo.db ] || fail "an index of a pipe"
 
 run 2 index new.db rows.csv --split test --split-hash 90,5,5
-complains "give one of the two"
+complains "give one of"
 run 2 index new.db rows.csv --split-hash 90,5,50
 complains "not 100"
 run 2 search pairs.db red --model run --where "captoin~x"
