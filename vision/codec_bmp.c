@@ -65,19 +65,19 @@ vlp_status vlp_bmp_probe(vlp_image_header *out, const uint8_t *data, size_t len)
 
 /* Rows are not compressed (what is, is refused): all their bytes must be there. */
 static vlp_status check_whole(const uint8_t *data, size_t len) {
-    int64_t width, height, bits, packing;
-    read_header(data, len, &width, &height, &bits, &packing);
+    int64_t width = 0, height = 0, bits = 0, packing = 0;
+    bool whole = read_header(data, len, &width, &height, &bits, &packing);
     if (packing != 0 && packing != 3)
         return VLP_FAIL(VLP_ERR_UNSUPPORTED, "is a compressed BMP file, which vlp does not read; "
                                              "convert it to PNG");
     int64_t row = (width * bits + 31) / 32 * 4;
-    if ((int64_t)len >= row * height) return VLP_OK;
+    if (whole && (int64_t)len >= row * height) return VLP_OK;
     return VLP_FAIL(VLP_ERR_FORMAT, "is a BMP file that ends too early");
 }
 
 vlp_status vlp_bmp_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
                           const vlp_decode_options *options) {
-    vlp_image_header header;
+    vlp_image_header header = {0};
     VLP_TRY(vlp_bmp_probe(&header, data, len));
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     VLP_TRY(check_whole(data, len));

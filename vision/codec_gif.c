@@ -120,7 +120,7 @@ static vlp_status read_gif(GifFileType *gif, const source *s, vlp_image *out,
 
 vlp_status vlp_gif_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
                           const vlp_decode_options *options) {
-    vlp_image_header header;
+    vlp_image_header header = {0};
     VLP_TRY(vlp_gif_probe(&header, data, len));
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     *orientation = 1;

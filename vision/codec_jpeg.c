@@ -144,7 +144,7 @@ static void read_cmyk_rows(jpeg_reader *r, vlp_image *out) {
 
 static vlp_status read_jpeg(jpeg_reader *r, vlp_image *out, int *orientation, const uint8_t *data,
                             size_t len, const vlp_decode_options *options) {
-    vlp_image_header header;
+    vlp_image_header header = {0};
     read_header(r, &header, data, len);
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     VLP_TRY(check_enough_data(r, len));

@@ -157,7 +157,7 @@ static vlp_status read_png_guarded(png_session *s, vlp_image *out, int orientati
 
 vlp_status vlp_png_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
                           const vlp_decode_options *options) {
-    vlp_image_header header;
+    vlp_image_header header = {0};
     VLP_TRY(vlp_png_probe(&header, data, len));
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     *orientation = options->exif_rotate ? header.orientation : 1;

@@ -137,7 +137,7 @@ static vlp_status check_enough_data(TIFF *tiff, const vlp_image_header *header, 
 
 static vlp_status decode(TIFF *tiff, vlp_image *out, int *orientation, size_t len,
                          const vlp_decode_options *options) {
-    vlp_image_header header;
+    vlp_image_header header = {0};
     VLP_TRY(read_header(tiff, &header));
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     VLP_TRY(check_enough_data(tiff, &header, len));

@@ -96,7 +96,7 @@ static vlp_status decode_frame(vlp_image *out, const uint8_t *data, size_t len) 
 vlp_status vlp_webp_decode(vlp_image *out, int *orientation, const uint8_t *data, size_t len,
                            const vlp_decode_options *options) {
     WebPBitstreamFeatures features;
-    vlp_image_header header;
+    vlp_image_header header = {0};
     VLP_TRY(vlp_webp_probe(&header, data, len));
     VLP_TRY(vlp_image_check_limit(header.width, header.height, options->max_pixels));
     if (cut_off(data, len)) return bad("ends too early");
