@@ -38,6 +38,7 @@ static double chance(const void *state) {
 const vlp_objective_kind vlp_objective_sigmoid = {
     .name = "sigmoid",
     .help = "image-text contrast of each pair by itself (SigLIP)",
+    .contrastive = true,
     .weight_offset = offsetof(vlp_objective_options, sigmoid_weight),
     .create = create,
     .loss = loss,

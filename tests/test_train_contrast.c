@@ -62,11 +62,9 @@ static vlp_contrast *open_contrast(const objectives_world *w) {
     return c;
 }
 
-static void test_train_contrast__two_passes_equal_the_whole_batch(void **state) {
-    (void)state;
+static void compare_with_whole_batch(const vlp_objective_options *options, const char *name) {
     objectives_world w;
-    vlp_objective_options options = contrast_only();
-    objectives_open(&w, &options, 0);
+    objectives_open(&w, options, 0);
     w.image_groups[3] = w.image_groups[0]; /* a positive across the parts */
     vlp_contrast *c = open_contrast(&w);
     double loss[VLP_MAX_OBJECTIVES];
@@ -78,7 +76,7 @@ static void test_train_contrast__two_passes_equal_the_whole_batch(void **state) 
 
     vlp_params_zero_grads(params);
     vlp_tensor *sum = objectives_loss(&w, true);
-    assert_true(fabs(loss[0] - objectives_term(&w, "itc")) < 1e-6);
+    assert_true(fabs(loss[0] - objectives_term(&w, name)) < 1e-6);
     assert_int_equal(vlp_tape_backward(w.tape, sum), VLP_OK);
     double most = 0, apart = 0;
     for (int64_t i = 0; i < params->total; i++) {
@@ -90,6 +88,15 @@ static void test_train_contrast__two_passes_equal_the_whole_batch(void **state) 
     vlp_free(grads);
     vlp_contrast_free(c);
     objectives_close(&w);
+}
+
+static void test_train_contrast__two_passes_equal_the_whole_batch(void **state) {
+    (void)state;
+    vlp_objective_options options = contrast_only();
+    compare_with_whole_batch(&options, "itc");
+    options.itc_weight = 0;
+    options.sigmoid_weight = 0.7;
+    compare_with_whole_batch(&options, "sigmoid");
 }
 
 /* The losses that do not contrast leave the order of random ops as the first pass had it. */
