@@ -58,6 +58,12 @@ static vlp_dtype precision_of(const cli_args *args) {
     return strcmp(cli_text(args, "--precision", "fp32"), "bf16") == 0 ? VLP_BF16 : VLP_REAL;
 }
 
+static vlp_status check_precision(const cli_args *args) {
+    const char *text = cli_text(args, "--precision", "fp32");
+    if (strcmp(text, "fp32") == 0 || strcmp(text, "bf16") == 0) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE, "bench encode: --precision is fp32 or bf16, not \"%s\"", text);
+}
+
 static void print(const cli_args *args, double images, double texts, int64_t batch) {
     const char *precision = precision_of(args) == VLP_BF16 ? "bf16" : "fp32";
     if (!cli_has(args, "--json")) {
@@ -108,6 +114,7 @@ int bench_encode(const cli_args *args) {
     bool folder = args->n_positional > 1 && vlp_is_folder(args->positional[1]);
     vlp_status status = cli_int(args, "--batch", DEFAULT_BATCH, 1, 65536, &batch);
     if (status == VLP_OK) status = cli_double(args, "--seconds", 3, 0.01, 1e6, &seconds);
+    if (status == VLP_OK) status = check_precision(args);
     if (status == VLP_OK)
         status = folder ? with_folder(args, batch, seconds) : with_recipe(args, batch, seconds);
     return status == VLP_OK ? EXIT_DONE : cli_fail(status);

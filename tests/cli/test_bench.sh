@@ -30,6 +30,8 @@ run 0 bench attention --batch 1 --seconds 0.001 --precision fp32
 lines 13
 run 2 bench attention --precision fp16
 complains 'fp32 or bf16'
+run 2 bench encode vlp --size nano --precision auto
+complains 'bench encode: --precision is fp32 or bf16'
 
 run 2 bench trian
 complains 'did you mean "train"'
