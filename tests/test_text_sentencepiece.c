@@ -153,6 +153,15 @@ static void test_text_sentencepiece__bytes_for_what_is_unknown(void **state) {
     }
 }
 
+static vlp_tokenizer *reopened(const vlp_tokenizer *t) {
+    text_folder folder = text_folder_make();
+    assert_int_equal(vlp_tokenizer_save(t, folder.path), VLP_OK);
+    vlp_tokenizer *again;
+    if (vlp_tokenizer_open(&again, folder.path) != VLP_OK) fail_msg("%s", vlp_error());
+    text_folder_remove(&folder);
+    return again;
+}
+
 static void test_text_sentencepiece__t5_has_sentinels(void **state) {
     (void)state;
     vlp_tokenizer *t = open_model(unigram, (shape){.type = 1},
@@ -160,14 +169,36 @@ static void test_text_sentencepiece__t5_has_sentinels(void **state) {
     assert_int_equal(vlp_tokenizer_size(t), 13);
     assert_int_equal(vlp_tokenizer_find(t, "<extra_id_0>"), 12);
     check(t, true, "a <extra_id_0> b</s>", SP "a|<extra_id_0>|" SP "|b|</s>|</s>");
-    text_folder folder = text_folder_make();
-    assert_int_equal(vlp_tokenizer_save(t, folder.path), VLP_OK);
-    vlp_tokenizer *again;
-    if (vlp_tokenizer_open(&again, folder.path) != VLP_OK) fail_msg("%s", vlp_error());
-    text_folder_remove(&folder);
+    vlp_tokenizer *again = reopened(t);
     check(again, true, "a <extra_id_1>", SP "a|<extra_id_1>|</s>");
     vlp_tokenizer_free(again);
     vlp_tokenizer_free(t);
+}
+
+static void test_text_sentencepiece__saving_keeps_the_class(void **state) {
+    (void)state;
+    static const piece endless[] = {{"<unk>", 0, 2}, {"<s>", 0, 3}, {NULL, 0, 0}};
+    static const struct {
+        const piece *pieces;
+        const char *config, *tokens; /* of "a" */
+        int size;
+    } rows[] = {
+        {endless, "{\"tokenizer_class\": \"T5Tokenizer\", \"extra_ids\": 4}", "<unk>", 6},
+        {unigram, "{\"tokenizer_class\": \"LlamaTokenizer\"}", "<s>|" SP "a", 11},
+        {unigram, "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}", SP "a",
+         11},
+        {unigram, NULL, SP "a", 11},
+    };
+    for (size_t i = 0; i < VLP_COUNT(rows); i++) {
+        vlp_tokenizer *t = open_model(rows[i].pieces, (shape){.type = 1}, rows[i].config);
+        vlp_tokenizer *again = reopened(t);
+        assert_int_equal(vlp_tokenizer_size(t), rows[i].size);
+        assert_int_equal(vlp_tokenizer_size(again), rows[i].size);
+        check(t, true, "a", rows[i].tokens);
+        check(again, true, "a", rows[i].tokens);
+        vlp_tokenizer_free(again);
+        vlp_tokenizer_free(t);
+    }
 }
 
 static void test_text_sentencepiece__long_texts(void **state) {
@@ -249,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_text_sentencepiece__bpe_merges_by_score),
         cmocka_unit_test(test_text_sentencepiece__bytes_for_what_is_unknown),
         cmocka_unit_test(test_text_sentencepiece__t5_has_sentinels),
+        cmocka_unit_test(test_text_sentencepiece__saving_keeps_the_class),
         cmocka_unit_test(test_text_sentencepiece__long_texts),
         cmocka_unit_test(test_text_sentencepiece__bad_models_are_named),
         cmocka_unit_test(test_text_sentencepiece__cut_files_are_refused),

@@ -23,6 +23,7 @@ static void sentencepiece_free(vlp_tokenizer *tokenizer) {
     vlp_free(s->replacements);
     vlp_bpe_free(&s->bpe);
     vlp_buf_free(&s->model);
+    vlp_json_free(s->config);
     vlp_tokenizer_free_base(tokenizer);
 }
 

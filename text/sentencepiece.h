@@ -29,7 +29,8 @@ typedef struct {
     int32_t byte_ids[256];
     vlp_bpe bpe;
 
-    vlp_buf model; /* the file, saved as it is */
+    vlp_buf model;    /* the file, saved as it is */
+    vlp_json *config; /* tokenizer_config.json, saved as it is; NULL = there was none */
     /* The normaliser's rules: a double-array trie of UTF-8 and NUL-terminated replacements. */
     uint32_t *units;
     size_t unit_count;

@@ -203,16 +203,14 @@ static vlp_status configure(vlp_sentencepiece *s, const vlp_json *config) {
 vlp_status vlp_sentencepiece_open(vlp_tokenizer **out, const char *folder, const char *file) {
     vlp_status status = VLP_OK;
     vlp_buf path = {0};
-    vlp_json *config = NULL;
     vlp_sentencepiece *s = NULL;
-    VLP_TRY_DONE(vlp_token_config_open(&config, folder, &path));
     VLP_TRY_DONE(vlp_sentencepiece_new(&s));
+    VLP_TRY_DONE(vlp_token_config_open(&s->config, folder, &path));
     VLP_TRY_DONE(vlp_file_read(file, MAX_FILE_BYTES, &s->model));
     status = read_model(s);
-    if (status == VLP_OK) status = configure(s, config);
+    if (status == VLP_OK) status = configure(s, s->config);
     if (status != VLP_OK) vlp_fail_in(status, "%s", file);
 done:
-    vlp_json_free(config);
     vlp_buf_free(&path);
     if (status == VLP_OK)
         *out = &s->base;
@@ -221,23 +219,16 @@ done:
     return status;
 }
 
-/* The class that gives the same templates again. */
-static const char *class_of(const vlp_sentencepiece *s) {
-    if (s->base.special.sep >= 0) return "T5Tokenizer";
-    return s->base.special.cls >= 0 ? "LlamaTokenizer" : "";
-}
-
 vlp_status vlp_sentencepiece_save(const vlp_tokenizer *tokenizer, const char *folder) {
     const vlp_sentencepiece *s = (const vlp_sentencepiece *)tokenizer;
     vlp_buf path = {0};
-    vlp_json *config = vlp_json_new_object();
-    vlp_status status = vlp_path_join(&path, folder, "spiece.model");
-    if (status == VLP_OK) status = vlp_file_write(path.data, s->model.data, s->model.len);
-    if (class_of(s)[0]) vlp_json_set_string(config, "tokenizer_class", class_of(s));
-    if (s->base.special.sep >= 0)
-        vlp_json_set_int(config, "extra_ids", s->base.vocab.size - s->piece_count);
-    if (status == VLP_OK) status = vlp_path_join(&path, folder, "tokenizer_config.json");
-    if (status == VLP_OK) status = vlp_json_save(config, path.data);
+    vlp_status status = VLP_OK;
+    vlp_json *config = s->config ? vlp_json_copy(s->config) : vlp_json_new_object();
+    VLP_TRY_DONE(vlp_path_join(&path, folder, "spiece.model"));
+    VLP_TRY_DONE(vlp_file_write(path.data, s->model.data, s->model.len));
+    VLP_TRY_DONE(vlp_path_join(&path, folder, "tokenizer_config.json"));
+    status = vlp_json_save(config, path.data);
+done:
     vlp_json_free(config);
     vlp_buf_free(&path);
     return status;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # run.sh FUZZER SECONDS: runs one fuzz target on its seeds. What it finds goes on to be used the next
-# time; an input that crashes it is kept beside the target and named.
+# time; an input that crashes it is kept beside the target and named. VLP_FUZZ_SEED chooses other
+# mutations (0: others every time).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 fuzzer=$1 seconds=$2
@@ -23,5 +24,6 @@ for folder in "${seeds[@]}"; do
         cp "$file" "$work/$(basename "$folder")-$(basename "$file")"
     done
 done
-"$fuzzer" "$work" -max_total_time="$seconds" -max_len=32768 -timeout=20 -rss_limit_mb=2048 \
-    -artifact_prefix="$fuzzer." -print_final_stats=1 -verbosity=0 -close_fd_mask=0
+"$fuzzer" "$work" -seed="${VLP_FUZZ_SEED:-1}" -max_total_time="$seconds" -max_len=32768 \
+    -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$fuzzer." -print_final_stats=1 -verbosity=0 \
+    -close_fd_mask=0
