@@ -3,12 +3,12 @@
 
 vlp_build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
-    libopenblas-dev libpng-dev libjpeg62-turbo-dev libstb-dev
+    libopenblas-dev libdnnl-dev libpng-dev libjpeg62-turbo-dev libstb-dev
     libsqlite3-dev libutf8proc-dev libjansson-dev libxxhash-dev libminizip-dev zlib1g-dev
     libarchive-dev libwebp-dev libgif-dev libtiff-dev
 )
 # clang builds the fuzz targets.
-vlp_test_packages=(libcmocka-dev libdnnl-dev clang libclang-rt-dev libomp-dev)
+vlp_test_packages=(libcmocka-dev clang libclang-rt-dev libomp-dev)
 vlp_corpus_packages=(
     openclipart-png tuxpaint-stamps-default pysiogame
     ruby-tanuki-emoji ruby-gemojione dataset-fashion-mnist
