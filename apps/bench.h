@@ -11,6 +11,7 @@
 int bench_gemm(const cli_args *args);
 int bench_attention(const cli_args *args);
 int bench_train(const cli_args *args);
+int bench_optimizer(const cli_args *args);
 int bench_encode(const cli_args *args);
 int bench_load(const cli_args *args);
 int bench_search(const cli_args *args);

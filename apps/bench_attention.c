@@ -1,7 +1,7 @@
 /* vlp bench attention: the op alone, forward and backward, at the shapes of towers and fusion. */
 #include "apps/bench.h"
+#include "apps/ceilings.h"
 
-#include "core/ceiling.h"
 #include "core/kernels.h"
 #include "core/memory.h"
 #include "core/op_profile.h"
@@ -150,14 +150,15 @@ static double product_gflop(const shape *s) {
 }
 
 static void report(const cli_args *args, const shape *s, vlp_dtype dtype, const double took[2],
-                   double peak) {
+                   const ceilings *peak) {
+    double most = ceilings_gflops(peak, dtype);
     const char *precision = dtype == VLP_BF16 ? "bf16" : "fp32";
     double rate[] = {2 * product_gflop(s) / took[0], 5 * product_gflop(s) / took[1]};
     if (!cli_has(args, "--json")) {
         printf("  %-15s %-5s %4lld %3lld %4lld %5lld %5lld %9.3f %8.1f %5.0f %9.3f %8.1f %5.0f\n",
                s->name, precision, (long long)s->batch, (long long)s->heads, (long long)s->width,
                (long long)s->queries, (long long)s->keys, 1e3 * took[0], rate[0],
-               100 * rate[0] / peak, 1e3 * took[1], rate[1], 100 * rate[1] / peak);
+               100 * rate[0] / most, 1e3 * took[1], rate[1], 100 * rate[1] / most);
         return;
     }
     vlp_json *json = vlp_json_new_object();
@@ -172,7 +173,7 @@ static void report(const cli_args *args, const shape *s, vlp_dtype dtype, const 
     vlp_json_set_double(json, "backward_ms", 1e3 * took[1]);
     vlp_json_set_double(json, "forward_gflops", rate[0]);
     vlp_json_set_double(json, "backward_gflops", rate[1]);
-    vlp_json_set_double(json, "fma_gflops", peak);
+    ceilings_json(json, peak);
     cli_print_json(json);
 }
 
@@ -186,7 +187,8 @@ static vlp_status wanted_types(const cli_args *args, bool want[2]) {
                     only);
 }
 
-static vlp_status measure(const cli_args *args, double seconds, int64_t batch, double peak) {
+static vlp_status measure(const cli_args *args, double seconds, int64_t batch,
+                          const ceilings *peak) {
     static const vlp_dtype types[] = {VLP_REAL, VLP_BF16};
     bool want[2];
     VLP_TRY(wanted_types(args, want));
@@ -203,18 +205,19 @@ static vlp_status measure(const cli_args *args, double seconds, int64_t batch, d
 }
 
 int bench_attention(const cli_args *args) {
-    double seconds, peak = 0;
+    double seconds;
+    ceilings peak;
     int64_t batch;
-    vlp_isa isa = vlp_isa_chosen();
     vlp_status status = cli_double(args, "--seconds", 0.3, 0.001, 1e6, &seconds);
     if (status == VLP_OK) status = cli_int(args, "--batch", 0, 0, 65536, &batch);
-    if (status == VLP_OK) status = vlp_fma_peak(isa, 0.5, &peak);
+    if (status == VLP_OK) status = ceilings_measure(&peak, false);
     if (status != VLP_OK) return cli_fail(status);
-    if (!cli_has(args, "--json"))
-        printf("%d threads, multiply-adds between registers (%s, fp32): %.1f GFLOP/s = 100 %%\n\n"
-               "  %-15s %-5s %4s %3s %4s %5s %5s %9s %8s %5s %9s %8s %5s\n",
-               vlp_threads_get(), vlp_isa_name(isa), peak, "shape", "type", "B", "H", "K", "Lq",
-               "Lk", "fwd ms", "GFLOP/s", "%", "bwd ms", "GFLOP/s", "%");
-    status = measure(args, seconds, batch, peak);
+    if (!cli_has(args, "--json")) {
+        printf("%d threads, %s kernels; ", vlp_threads_get(), vlp_isa_name(vlp_isa_chosen()));
+        ceilings_print(stdout, &peak);
+        printf("\n  %-15s %-5s %4s %3s %4s %5s %5s %9s %8s %5s %9s %8s %5s\n", "shape", "type", "B",
+               "H", "K", "Lq", "Lk", "fwd ms", "GFLOP/s", "%", "bwd ms", "GFLOP/s", "%");
+    }
+    status = measure(args, seconds, batch, &peak);
     return status == VLP_OK ? cli_stop ? EXIT_STOPPED : EXIT_DONE : cli_fail(status);
 }

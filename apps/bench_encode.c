@@ -1,6 +1,7 @@
 /* vlp bench encode: images and texts a second, through a model folder or a recipe's random model.
  */
 #include "apps/bench.h"
+#include "apps/ceilings.h"
 
 #include "core/file.h"
 #include "core/memory.h"
@@ -13,7 +14,12 @@
 
 enum { DEFAULT_BATCH = 32 };
 
-static vlp_status images_a_second(vlp_embedder *e, int64_t batch, double seconds, double *rate) {
+/* flops: of the products of one */
+typedef struct {
+    double rate, flops;
+} speed;
+
+static vlp_status images_a_second(vlp_embedder *e, int64_t batch, double seconds, speed *got) {
     const vlp_transform *t = vlp_embedder_transform(e);
     int64_t pixels = batch * 3 * t->image_size * t->image_size, done = 0;
     float *in = vlp_alloc((size_t)pixels * sizeof *in);
@@ -28,13 +34,13 @@ static vlp_status images_a_second(vlp_embedder *e, int64_t batch, double seconds
         took = vlp_op_profile_clock() - start;
         cli_progress("%lld images", (long long)done);
     }
-    *rate = took > 0 ? (double)done / took : 0;
+    *got = (speed){took > 0 ? (double)done / took : 0, vlp_embedder_flops(e) / (double)batch};
     vlp_free(in);
     vlp_free(out);
     return status;
 }
 
-static vlp_status texts_a_second(vlp_embedder *e, int64_t batch, double seconds, double *rate) {
+static vlp_status texts_a_second(vlp_embedder *e, int64_t batch, double seconds, speed *got) {
     const char **texts = vlp_alloc((size_t)batch * sizeof *texts);
     float *out = vlp_alloc((size_t)(batch * vlp_embedder_width(e)) * sizeof *out);
     vlp_status status = texts && out ? VLP_OK : VLP_ERR_MEMORY;
@@ -48,7 +54,7 @@ static vlp_status texts_a_second(vlp_embedder *e, int64_t batch, double seconds,
         done += batch;
         took = vlp_op_profile_clock() - start;
     }
-    *rate = took > 0 ? (double)done / took : 0;
+    *got = (speed){took > 0 ? (double)done / took : 0, vlp_embedder_flops(e) / (double)batch};
     vlp_free(texts);
     vlp_free(out);
     return status;
@@ -64,29 +70,44 @@ static vlp_status check_precision(const cli_args *args) {
     return VLP_FAIL(VLP_ERR_USAGE, "bench encode: --precision is fp32 or bf16, not \"%s\"", text);
 }
 
-static void print(const cli_args *args, double images, double texts, int64_t batch) {
+static double gflops_of(const speed *s) {
+    return 1e-9 * s->rate * s->flops;
+}
+
+static void print(const cli_args *args, const speed *images, const speed *texts, int64_t batch,
+                  const ceilings *peak) {
     const char *precision = precision_of(args) == VLP_BF16 ? "bf16" : "fp32";
+    double most = ceilings_gflops(peak, precision_of(args));
     if (!cli_has(args, "--json")) {
-        printf("%.1f images/s, %.1f texts/s; batch %lld, %s, %d threads\n", images, texts,
-               (long long)batch, precision, vlp_threads_get());
+        printf("%.1f images/s, %.1f texts/s; batch %lld, %s, %d threads\n"
+               "images at %.0f GFLOP/s, %.0f %% of the peak; texts at %.0f GFLOP/s, %.0f %%\n",
+               images->rate, texts->rate, (long long)batch, precision, vlp_threads_get(),
+               gflops_of(images), 100 * gflops_of(images) / most, gflops_of(texts),
+               100 * gflops_of(texts) / most);
+        ceilings_print(stdout, peak);
         return;
     }
     vlp_json *json = vlp_json_new_object();
-    vlp_json_set_double(json, "images_per_s", images);
-    vlp_json_set_double(json, "texts_per_s", texts);
+    vlp_json_set_double(json, "images_per_s", images->rate);
+    vlp_json_set_double(json, "texts_per_s", texts->rate);
     vlp_json_set_int(json, "batch", batch);
     vlp_json_set_string(json, "precision", precision);
     vlp_json_set_int(json, "threads", vlp_threads_get());
+    vlp_json_set_double(json, "images_gflops", gflops_of(images));
+    vlp_json_set_double(json, "texts_gflops", gflops_of(texts));
+    ceilings_json(json, peak);
     cli_print_json(json);
 }
 
 static vlp_status measure(const cli_args *args, vlp_embedder *e, int64_t batch, double seconds) {
-    double images, texts;
+    speed images, texts;
+    ceilings peak;
     VLP_TRY(vlp_embedder_speed_up(e, precision_of(args)));
     VLP_TRY(images_a_second(e, batch, seconds, &images));
     VLP_TRY(texts_a_second(e, batch, seconds / 3, &texts));
+    VLP_TRY(ceilings_measure(&peak, false));
     cli_progress_end();
-    print(args, images, texts, batch);
+    print(args, &images, &texts, batch, &peak);
     return VLP_OK;
 }
 

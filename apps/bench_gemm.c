@@ -1,7 +1,7 @@
 /* vlp bench gemm: the products of a recipe's layers, forward and backward, by each backend. */
 #include "apps/bench.h"
+#include "apps/ceilings.h"
 
-#include "core/ceiling.h"
 #include "core/gemm.h"
 #include "core/memory.h"
 #include "core/op_profile.h"
@@ -32,11 +32,6 @@ static const struct {
     {"own", true, VLP_GEMM_OWN},
     {"oneDNN", true, VLP_GEMM_ONEDNN},
 };
-
-typedef struct {
-    double fma, bf16; /* GFLOP/s between registers; bf16 0 = the CPU has no such products */
-    const char *kind;
-} ceilings;
 
 /* Matrices of the largest size of a layer's, as a training step has them: activations in the
  * product's type, weights and gradients in float, weights kept packed. */
@@ -105,8 +100,7 @@ static void report_json(const vlp_recipe *r, const linear *l, int pass, const do
         vlp_json_set_string(json, "precision", ways[i].bf16 ? "bf16" : "fp32");
         vlp_json_set_string(json, "backend", vlp_gemm_backend_name(ways[i].backend));
         vlp_json_set_double(json, "gflops", gflops[i]);
-        vlp_json_set_double(json, "fma_gflops", peak->fma);
-        if (peak->bf16 > 0) vlp_json_set_double(json, "bf16_gflops", peak->bf16);
+        ceilings_json(json, peak);
         cli_print_json(json);
     }
 }
@@ -181,25 +175,18 @@ static void print_head(const ceilings *peak) {
     printf("layers take: fp32 by %s, bf16 by %s\n",
            vlp_gemm_backend_about(false, fp32, sizeof fp32),
            vlp_gemm_backend_about(true, bf16, sizeof bf16));
-    printf("between registers: fp32 %.0f GFLOP/s", peak->fma);
-    if (peak->bf16 > 0) printf(", bf16 %s %.0f GFLOP/s", peak->kind, peak->bf16);
-    printf("\n\n  %52s %-26s %-26s %s\n  %-6s %-13s %-9s %6s %6s %6s", "", "fp32 GFLOP/s",
+    ceilings_print(stdout, peak);
+    printf("\n  %52s %-26s %-26s %s\n  %-6s %-13s %-9s %6s %6s %6s", "", "fp32 GFLOP/s",
            "bf16 GFLOP/s", "best % of peak", "size", "layer", "pass", "rows", "out", "in");
     for (size_t i = 0; i < VLP_COUNT(ways); i++) printf(" %8s", ways[i].title);
     puts("  fp32  bf16");
-}
-
-static vlp_status find_ceilings(ceilings *peak) {
-    VLP_TRY(vlp_fma_peak(vlp_isa_chosen(), 0.5, &peak->fma));
-    vlp_status status = vlp_bf16_peak(0.5, &peak->bf16, &peak->kind);
-    return status == VLP_ERR_UNSUPPORTED ? VLP_OK : status;
 }
 
 int bench_gemm(const cli_args *args) {
     static const char *const sizes[] = {"nano", "small", "base"};
     const char *only = cli_text(args, "--size", NULL);
     ceilings peak;
-    vlp_status status = find_ceilings(&peak);
+    vlp_status status = ceilings_measure(&peak, false);
     if (status == VLP_OK && !cli_has(args, "--json")) print_head(&peak);
     for (size_t i = 0; i < VLP_COUNT(sizes) && status == VLP_OK && !cli_stop; i++)
         if (!only || i == 0) status = measure_size(args, only ? only : sizes[i], &peak);

@@ -133,7 +133,9 @@ static void print_words(const load *l) {
     printf("%.1f images/s of %lld pixels with %d threads: %.1f a thread\n", l->rate,
            (long long)l->image_size, l->threads, l->rate / l->threads);
     if (l->taken == 0) return;
-    printf("bare decoding at full size: %.1f images/s a core\n", l->decode);
+    printf(
+        "bare decoding at full size: %.1f images/s a core; a thread of the loader: %.0f %% of it\n",
+        l->decode, 100 * l->rate / l->threads / l->decode);
     double each = (l->part[READ] + l->part[DECODE] + l->part[CROP]) / (double)l->taken;
     printf("a picture takes %.2f ms of one core:", 1e3 * each);
     for (part p = READ; p < BARE; p++)

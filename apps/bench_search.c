@@ -62,16 +62,17 @@ int bench_search(const cli_args *args) {
     vlp_free(catalogue.vectors);
     if (status != VLP_OK) return cli_fail(status);
     if (cli_stop) return EXIT_STOPPED;
-    double peak = 0, gb_per_s = 1e-6 * (double)s.rows * (double)s.dim * sizeof(float) / ms;
+    double peak, gb_per_s = 1e-6 * (double)s.rows * (double)s.dim * sizeof(float) / ms;
+    status = vlp_memory_peak(0.3, &peak);
+    if (status != VLP_OK) return cli_fail(status);
     if (cli_has(args, "--json")) {
         vlp_json *json = vlp_json_new_object();
         vlp_json_set_double(json, "ms", ms);
         vlp_json_set_double(json, "gb_per_s", gb_per_s);
+        vlp_json_set_double(json, "memory_gb_per_s", peak);
         cli_print_json(json);
         return EXIT_DONE;
     }
-    status = vlp_memory_peak(0.3, &peak);
-    if (status != VLP_OK) return cli_fail(status);
     printf(
         "%lld vectors of %lld: %.2f ms a query (median of %lld), %.1f GB/s; memory reads at %.1f "
         "GB/s\n",

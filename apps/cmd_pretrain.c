@@ -1,4 +1,5 @@
 #include "apps/commands.h"
+#include "apps/step_profile.h"
 
 #include "core/gemm.h"
 #include "core/json.h"
@@ -24,6 +25,7 @@ static const cli_flag flags[] = {
     {"--precision", 0, "P", "auto, fp32 or bf16"},
     {"--recompute", 0, NULL, "less memory: blocks are computed a second time"},
     {"--resume", 0, NULL, "continues RUN from its last checkpoint"},
+    {"--profile", 0, NULL, "where the steps' time went, op by op, printed at the end"},
     {"--plan", 0, NULL, "prints parameters, FLOPs and memory, and stops"},
     {"--json", 0, NULL, "the summary (or plan) as JSON on stdout"},
     {"--help-keys", 0, NULL, "lists the keys of recipes"},
@@ -112,7 +114,23 @@ static void print_plan_json(const vlp_train_plan *p) {
     cli_print_json(json);
 }
 
-static void print_summary(const cli_args *args, const vlp_train_summary *s) {
+/* The machine is measured when training has ended. */
+static vlp_status print_profile(const cli_args *args, const vlp_recipe *r, vlp_step_profile *p,
+                                vlp_json *json) {
+    ceilings peak;
+    if (!cli_has(args, "--profile")) return VLP_OK;
+    VLP_TRY(ceilings_measure(&peak, true));
+    if (!json) {
+        step_profile_print(stdout, p, vlp_step_precision(r), &peak);
+        return VLP_OK;
+    }
+    ceilings_json(json, &peak);
+    vlp_json_set(json, "profile", step_profile_json(p, vlp_step_precision(r), &peak));
+    return VLP_OK;
+}
+
+static vlp_status print_summary(const cli_args *args, const vlp_recipe *r,
+                                const vlp_train_summary *s, vlp_step_profile *profile) {
     const char *out = cli_text(args, "--out", "");
     char time[32];
     if (s->has_test) print_retrieval("test", &s->test);
@@ -121,7 +139,7 @@ static void print_summary(const cli_args *args, const vlp_train_summary *s) {
                 "%lld steps in %s, %.1f pairs/s, %.0f %% of the time waiting for data\nmodel: %s\n",
                 (long long)s->steps, cli_duration(s->seconds, time), s->pairs_per_s,
                 100 * s->data_wait, out);
-    if (!cli_has(args, "--json")) return;
+    if (!cli_has(args, "--json")) return print_profile(args, r, profile, NULL);
     vlp_json *json = vlp_json_new_object();
     vlp_json_set_string(json, "model", out);
     vlp_json_set_int(json, "steps", s->steps);
@@ -129,16 +147,20 @@ static void print_summary(const cli_args *args, const vlp_train_summary *s) {
     vlp_json_set_double(json, "loss", s->loss);
     vlp_json_set_double(json, "pairs_per_s", s->pairs_per_s);
     vlp_json_set_double(json, "data_wait", s->data_wait);
+    vlp_status status = print_profile(args, r, profile, json);
     cli_print_json(json);
+    return status;
 }
 
 static vlp_status train(const cli_args *args, const vlp_recipe *recipe) {
+    static vlp_step_profile profile;
     vlp_train_options options = {.data = cli_text(args, "--data", NULL),
                                  .out = cli_text(args, "--out", ""),
                                  .tokenizer = cli_text(args, "--tokenizer", NULL),
                                  .init = cli_text(args, "--init", NULL),
                                  .resume = cli_has(args, "--resume"),
                                  .stop = &cli_stop,
+                                 .profile = cli_has(args, "--profile") ? &profile : NULL,
                                  .on_step = on_step,
                                  .on_eval = on_eval};
     VLP_TRY(cli_int(args, "--vocab", 0, 32, 10000000, &options.vocab));
@@ -153,7 +175,8 @@ static vlp_status train(const cli_args *args, const vlp_recipe *recipe) {
         if (cli_has(args, "--json")) print_plan_json(&plan);
     } else if (status == VLP_OK) {
         status = vlp_trainer_run(trainer, &summary);
-        if (status == VLP_OK) print_summary(args, &summary);
+        if (status == VLP_OK)
+            status = print_summary(args, vlp_trainer_recipe(trainer), &summary, &profile);
     }
     vlp_trainer_free(trainer);
     return status;
@@ -208,6 +231,7 @@ const cli_command cmd_pretrain = {
         "  vlp pretrain vlp --size nano --data pairs.db --out run --max-minutes 30\n"
         "  vlp pretrain clip --size small --data pairs.db --out run --epochs 10 --set lr=3e-4\n"
         "  vlp pretrain vlp --size base --data pairs.db --plan\n"
+        "  vlp pretrain vlp --size nano --data pairs.db --out run --steps 50 --profile\n"
         "  vlp pretrain --data pairs.db --out run --resume\n",
     .flags = flags,
     .run = run,

@@ -28,8 +28,11 @@ static void to_real_backward(vlp_node *node) {
     vlp_flow(node->in[0], node->out[0]->grad);
 }
 
-const vlp_op vlp_op_to_real = {
-    .name = "to_real", .forward = to_real_forward, .backward = to_real_backward, .takes_bf16 = 1};
+const vlp_op vlp_op_to_real = {.name = "to_real",
+                               .forward = to_real_forward,
+                               .backward = to_real_backward,
+                               .takes_bf16 = 1,
+                               .gradient_only = true};
 
 vlp_tensor *vlp_to_real(vlp_tape *tape, vlp_tensor *x) {
     if (!x || x->dtype != VLP_BF16) return x;

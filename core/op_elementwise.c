@@ -79,7 +79,8 @@ static void add_backward(vlp_node *node) {
     vlp_flow(node->in[1], node->out[0]->grad);
 }
 
-const vlp_op vlp_op_add = {.name = "add", .forward = add_forward, .backward = add_backward};
+const vlp_op vlp_op_add = {
+    .name = "add", .forward = add_forward, .backward = add_backward, .gradient_only = true};
 
 vlp_tensor *vlp_add(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -135,7 +136,8 @@ static void scale_backward(vlp_node *node) {
         (stretch){.f = multiple_of, .a = node->out[0]->grad, .factor = (vlp_real)number(node)});
 }
 
-const vlp_op vlp_op_scale = {.name = "scale", .forward = scale_forward, .backward = scale_backward};
+const vlp_op vlp_op_scale = {
+    .name = "scale", .forward = scale_forward, .backward = scale_backward, .gradient_only = true};
 
 vlp_tensor *vlp_scale(vlp_tape *tape, vlp_tensor *x, double factor) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -289,8 +291,11 @@ static void dropout_backward(vlp_node *node) {
     run_backward(node->in[0], dropout_stretch(node, node->out[0]->grad));
 }
 
-const vlp_op vlp_op_dropout = {
-    .name = "dropout", .forward = dropout_forward, .backward = dropout_backward, .random = true};
+const vlp_op vlp_op_dropout = {.name = "dropout",
+                               .forward = dropout_forward,
+                               .backward = dropout_backward,
+                               .random = true,
+                               .gradient_only = true};
 
 static vlp_tensor *drop_op(vlp_tape *tape, const vlp_op *op, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -356,7 +361,8 @@ static void drop_path_backward(vlp_node *node) {
 const vlp_op vlp_op_drop_path = {.name = "drop_path",
                                  .forward = drop_path_forward,
                                  .backward = drop_path_backward,
-                                 .random = true};
+                                 .random = true,
+                                 .gradient_only = true};
 
 vlp_tensor *vlp_drop_path(vlp_tape *tape, vlp_tensor *x, double rate) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

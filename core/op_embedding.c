@@ -32,8 +32,11 @@ static void embedding_backward(vlp_node *node) {
                         attr->padding_idx, node->out[0]->grad, dtable);
 }
 
-const vlp_op vlp_op_embedding = {
-    .name = "embedding", .forward = embedding_forward, .backward = embedding_backward};
+const vlp_op vlp_op_embedding = {.name = "embedding",
+                                 .forward = embedding_forward,
+                                 .backward = embedding_backward,
+                                 .gradient_only = true,
+                                 .picks = 1};
 
 vlp_tensor *vlp_embedding(vlp_tape *tape, vlp_tensor *table, const int32_t *ids, int ndim,
                           const int64_t *leading, int32_t padding_idx) {
@@ -93,8 +96,10 @@ static void positions_backward(vlp_node *node) {
     if (dtable) vlp_flow_columns(x->shape[0], sample, sample, dy, dtable + offset * cols);
 }
 
-const vlp_op vlp_op_add_positions = {
-    .name = "add_positions", .forward = positions_forward, .backward = positions_backward};
+const vlp_op vlp_op_add_positions = {.name = "add_positions",
+                                     .forward = positions_forward,
+                                     .backward = positions_backward,
+                                     .gradient_only = true};
 
 vlp_tensor *vlp_add_positions(vlp_tape *tape, vlp_tensor *x, vlp_tensor *table, int64_t offset) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -160,8 +165,10 @@ static void prepend_backward(vlp_node *node) {
     if (dtokens) vlp_flow_columns(x->shape[0], pass.head, pass.head + pass.body, pass.dy, dtokens);
 }
 
-const vlp_op vlp_op_prepend_tokens = {
-    .name = "prepend_tokens", .forward = prepend_forward, .backward = prepend_backward};
+const vlp_op vlp_op_prepend_tokens = {.name = "prepend_tokens",
+                                      .forward = prepend_forward,
+                                      .backward = prepend_backward,
+                                      .gradient_only = true};
 
 vlp_tensor *vlp_prepend_tokens(vlp_tape *tape, vlp_tensor *tokens, vlp_tensor *x) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -240,7 +247,7 @@ static void mask_backward(vlp_node *node) {
 }
 
 const vlp_op vlp_op_mask_rows = {
-    .name = "mask_rows", .forward = mask_forward, .backward = mask_backward};
+    .name = "mask_rows", .forward = mask_forward, .backward = mask_backward, .gradient_only = true};
 
 vlp_tensor *vlp_mask_rows(vlp_tape *tape, vlp_tensor *x, vlp_tensor *token, const uint8_t *mask) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

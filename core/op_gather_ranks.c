@@ -39,8 +39,11 @@ static size_t workspace(const vlp_node *node) {
     return (size_t)vlp_numel(node->out[0]) * sizeof(vlp_real);
 }
 
-const vlp_op vlp_op_gather_ranks = {
-    .name = "gather_ranks", .forward = forward, .backward = backward, .workspace = workspace};
+const vlp_op vlp_op_gather_ranks = {.name = "gather_ranks",
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .workspace = workspace,
+                                    .gradient_only = true};
 
 vlp_tensor *vlp_gather_ranks(vlp_tape *tape, vlp_tensor *x, vlp_comm *comm, vlp_gather_grad grad) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -360,8 +360,10 @@ static void weighted_sum_backward(vlp_node *node) {
     }
 }
 
-const vlp_op vlp_op_weighted_sum = {
-    .name = "weighted_sum", .forward = weighted_sum_forward, .backward = weighted_sum_backward};
+const vlp_op vlp_op_weighted_sum = {.name = "weighted_sum",
+                                    .forward = weighted_sum_forward,
+                                    .backward = weighted_sum_backward,
+                                    .gradient_only = true};
 
 vlp_tensor *vlp_weighted_sum(vlp_tape *tape, vlp_tensor *const *terms, const double *weights,
                              int n) {
@@ -391,8 +393,10 @@ static void dot_constant_backward(vlp_node *node) {
         vlp_kernels_get()->axpy(vlp_numel(node->in[0]), node->out[0]->grad[0], attr->target, dx);
 }
 
-const vlp_op vlp_op_dot_constant = {
-    .name = "dot_constant", .forward = dot_constant_forward, .backward = dot_constant_backward};
+const vlp_op vlp_op_dot_constant = {.name = "dot_constant",
+                                    .forward = dot_constant_forward,
+                                    .backward = dot_constant_backward,
+                                    .gradient_only = true};
 
 vlp_tensor *vlp_dot_constant(vlp_tape *tape, vlp_tensor *x, const vlp_real *c) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

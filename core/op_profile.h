@@ -1,4 +1,5 @@
-/* Where a step's time goes: seconds and operations by op, filled by a tape that was given one.
+/* Where a step's time goes: seconds, operations and bytes by op, filled by a tape that was given
+ * one.
  *
  *     vlp_op_profile profile = {0};
  *     vlp_tape_set_profile(tape, &profile);      NULL = off, the default
@@ -8,15 +9,23 @@
 #ifndef VLP_CORE_OP_PROFILE_H
 #define VLP_CORE_OP_PROFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { VLP_OP_PROFILE_ROWS = 96 };
 
+struct vlp_node;
+
+typedef struct {
+    int64_t calls;
+    double seconds;
+    double flops; /* of products, as vlp_tape_flops counts them */
+    double bytes; /* vlp_op_profile_bytes */
+} vlp_op_cost;
+
 typedef struct {
     const char *op;
-    int64_t calls; /* of forward */
-    double forward_seconds, backward_seconds;
-    double flops; /* of both, as vlp_tape_flops counts them */
+    vlp_op_cost forward, backward;
 } vlp_op_row;
 
 typedef struct {
@@ -26,6 +35,16 @@ typedef struct {
 
 /* The row of an op, made when first asked for; ops beyond the last row share it. */
 vlp_op_row *vlp_op_profile_row(vlp_op_profile *profile, const char *op);
+
+/* What a pass over a node moves at least, in the types that its tensors have: forward reads the
+ * inputs and writes outputs and what is kept; backward reads these (unless the op's gradient_only
+ * says that it need not) and the gradients of outputs, and writes those of inputs, which it also
+ * reads where it adds to them. A tensor that comes in twice counts once. Asked before the pass. */
+double vlp_op_profile_bytes(const struct vlp_node *node, bool backward);
+
+/* Runs pass(node) and adds its cost to the op's row; profile NULL: runs it alone. */
+void vlp_op_profile_run(vlp_op_profile *profile, struct vlp_node *node, bool backward, double flops,
+                        void (*pass)(struct vlp_node *node));
 
 double vlp_op_profile_clock(void); /* seconds, monotonic */
 

@@ -30,8 +30,11 @@ static void gather_backward(vlp_node *node) {
                         node->out[0]->grad, dx);
 }
 
-const vlp_op vlp_op_gather_rows = {
-    .name = "gather_rows", .forward = gather_forward, .backward = gather_backward};
+const vlp_op vlp_op_gather_rows = {.name = "gather_rows",
+                                   .forward = gather_forward,
+                                   .backward = gather_backward,
+                                   .gradient_only = true,
+                                   .picks = 1};
 
 vlp_tensor *vlp_gather_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, int64_t count) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -68,8 +71,10 @@ static void scatter_backward(vlp_node *node) {
                       dx);
 }
 
-const vlp_op vlp_op_scatter_rows = {
-    .name = "scatter_rows", .forward = scatter_forward, .backward = scatter_backward};
+const vlp_op vlp_op_scatter_rows = {.name = "scatter_rows",
+                                    .forward = scatter_forward,
+                                    .backward = scatter_backward,
+                                    .gradient_only = true};
 
 vlp_tensor *vlp_scatter_rows(vlp_tape *tape, vlp_tensor *x, const int32_t *rows, int64_t total) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -151,7 +156,7 @@ static void mean_backward(vlp_node *node) {
 }
 
 const vlp_op vlp_op_mean_rows = {
-    .name = "mean_rows", .forward = mean_forward, .backward = mean_backward};
+    .name = "mean_rows", .forward = mean_forward, .backward = mean_backward, .gradient_only = true};
 
 vlp_tensor *vlp_mean_rows(vlp_tape *tape, vlp_tensor *x, const uint8_t *mask) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -174,8 +179,10 @@ static void reshape_backward(vlp_node *node) {
     vlp_flow(node->in[0], node->out[0]->grad);
 }
 
-const vlp_op vlp_op_reshape = {
-    .name = "reshape", .forward = reshape_forward, .backward = reshape_backward};
+const vlp_op vlp_op_reshape = {.name = "reshape",
+                               .forward = reshape_forward,
+                               .backward = reshape_backward,
+                               .gradient_only = true};
 
 vlp_tensor *vlp_reshape(vlp_tape *tape, vlp_tensor *x, int ndim, const int64_t *shape) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -232,8 +239,10 @@ static void transpose_backward(vlp_node *node) {
     if (t.to) vlp_parallel_for(t.cols, BLOCK, transpose_columns, &t);
 }
 
-const vlp_op vlp_op_transpose = {
-    .name = "transpose", .forward = transpose_forward, .backward = transpose_backward};
+const vlp_op vlp_op_transpose = {.name = "transpose",
+                                 .forward = transpose_forward,
+                                 .backward = transpose_backward,
+                                 .gradient_only = true};
 
 vlp_tensor *vlp_transpose(vlp_tape *tape, vlp_tensor *x) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -274,8 +283,10 @@ static void concat_backward(vlp_node *node) {
     vlp_flow(node->in[1], dy + vlp_numel(node->in[0]));
 }
 
-const vlp_op vlp_op_concat_rows = {
-    .name = "concat_rows", .forward = concat_forward, .backward = concat_backward};
+const vlp_op vlp_op_concat_rows = {.name = "concat_rows",
+                                   .forward = concat_forward,
+                                   .backward = concat_backward,
+                                   .gradient_only = true};
 
 vlp_tensor *vlp_concat_rows(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -266,6 +266,7 @@ vlp_tensor *vlp_node_output(vlp_tape *tape, vlp_node *node, vlp_dtype dtype, int
 
 void vlp_node_save(vlp_tape *tape, vlp_node *node, int slot, size_t bytes) {
     node->saved[slot] = vlp_tape_alloc(tape, bytes);
+    node->saved_bytes += bytes;
 }
 
 static bool prepare_work(vlp_tape *tape, vlp_node *node) {
@@ -278,19 +279,6 @@ static bool prepare_work(vlp_tape *tape, vlp_node *node) {
     return node->work != NULL;
 }
 
-static void run_forward(vlp_tape *tape, vlp_node *node) {
-    if (!tape->profile) {
-        node->op->forward(node);
-        return;
-    }
-    double begin = vlp_op_profile_clock();
-    node->op->forward(node);
-    vlp_op_row *row = vlp_op_profile_row(tape->profile, node->op->name);
-    row->forward_seconds += vlp_op_profile_clock() - begin;
-    row->flops += node->flops;
-    row->calls++;
-}
-
 static void record(vlp_tape *tape, vlp_node *node) {
     VLP_ASSERT(tape->n_nodes < tape->max_nodes, "more than %d ops in a step", MAX_NODES);
     tape->nodes[tape->n_nodes++] = node;
@@ -298,7 +286,8 @@ static void record(vlp_tape *tape, vlp_node *node) {
 
 vlp_tensor *vlp_tape_run(vlp_tape *tape, vlp_node *node) {
     if (tape->status != VLP_OK || !prepare_work(tape, node)) return NULL;
-    if (!tape->planning) run_forward(tape, node);
+    if (!tape->planning)
+        vlp_op_profile_run(tape->profile, node, false, node->flops, node->op->forward);
     tape->flops += node->flops;
     if (node->recorded) record(tape, node);
     return node->out[0];
@@ -349,18 +338,6 @@ static double backward_flops(const vlp_node *node) {
     return node->flops * wanted;
 }
 
-static void time_backward(vlp_tape *tape, vlp_node *node) {
-    if (!tape->profile) {
-        run_backward(node);
-        return;
-    }
-    double begin = vlp_op_profile_clock();
-    run_backward(node);
-    vlp_op_row *row = vlp_op_profile_row(tape->profile, node->op->name);
-    row->backward_seconds += vlp_op_profile_clock() - begin;
-    row->flops += backward_flops(node);
-}
-
 static void stretch_backward(vlp_tape *tape, vlp_node *node);
 
 /* Also where what arrives is zero: it is the loss that depends on the parameter. */
@@ -380,9 +357,10 @@ static void node_backward(vlp_tape *tape, vlp_node *node) {
         return;
     }
     if (!prepare_work(tape, node) || tape->status != VLP_OK) return;
-    if (!tape->planning) time_backward(tape, node);
+    double flops = backward_flops(node);
+    if (!tape->planning) vlp_op_profile_run(tape->profile, node, true, flops, run_backward);
     if (!tape->planning) mark_reached(node);
-    tape->flops += backward_flops(node);
+    tape->flops += flops;
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];
         if (out->grad) pool_give(tape, out->grad, grad_bytes(out));

@@ -30,14 +30,16 @@ enum { VLP_NODE_INPUTS = 8, VLP_NODE_OUTPUTS = 2, VLP_NODE_SAVED = 3 };
  * that no loss reaches) and adds into in[].grad through vlp_grad_add or vlp_grad_write. workspace
  * gives the bytes of scratch that node->work points to during either call (NULL = none). Neither is
  * called while rehearsing. Bit i of takes_bf16 says that input i may be VLP_BF16; other inputs of
- * that type reach the op as VLP_REAL copies. */
+ * that type reach the op as VLP_REAL copies. gradient_only and picks are for profiles. */
 typedef struct {
     const char *name;
     void (*forward)(vlp_node *node);
     void (*backward)(vlp_node *node);
     size_t (*workspace)(const vlp_node *node);
     unsigned takes_bf16;
-    bool random; /* it draws from node->seed */
+    bool random;        /* it draws from node->seed */
+    bool gradient_only; /* backward reads no values, only the outputs' gradients */
+    unsigned picks;     /* bit i: of input i it reads as many elements as it makes */
 } vlp_op;
 
 struct vlp_node {
@@ -47,6 +49,7 @@ struct vlp_node {
     int n_in, n_out;
     void *attr;                  /* the op's own options, copied into the step */
     void *saved[VLP_NODE_SAVED]; /* what forward keeps for backward (step memory) */
+    size_t saved_bytes;          /* of all of them */
     void *work;                  /* scratch of this call */
     uint64_t seed;               /* key of the node's random numbers */
     bool recorded;               /* backward will visit it */

@@ -5,14 +5,13 @@
 #include "core/rng.h"
 #include "core/threads.h"
 #include "text/wordpiece_train.h"
-#include "train/step.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { WARM_UP = 2, DEFAULT_STEPS = 5, DEFAULT_VOCAB = 8000 };
+enum { DEFAULT_STEPS = 5, DEFAULT_VOCAB = 8000 };
 enum { SHORTEST_CAPTION = 8, LONGEST_CAPTION = 20 }; /* tokens; COCO's lie there */
 enum { PEAK_SIZE = 1536 };
 static const double peak_seconds = 0.6;
@@ -201,20 +200,24 @@ static double cpu_seconds(void) {
 
 static vlp_status timed_steps(bench *b, const vlp_bench_options *o, double *seconds,
                               vlp_bench_train *out) {
-    for (int64_t i = 0; i < WARM_UP + out->steps; i++) {
+    vlp_step_profile *profile = &out->profile;
+    for (int64_t i = -VLP_STEPS_TO_WARM_UP; i < out->steps; i++) {
         if (o->stop && *o->stop) return VLP_FAIL(VLP_ERR_INTERRUPTED, "stopped");
-        if (o->profile && i == WARM_UP) vlp_tape_set_profile(b->tape, &out->profile);
+        if (o->profile && i == 0) vlp_tape_set_profile(b->tape, &profile->ops);
         double began = vlp_op_profile_clock(), cpu = cpu_seconds(), update;
-        VLP_TRY(one_step(b, i, &out->loss, &update));
+        VLP_TRY(one_step(b, i + VLP_STEPS_TO_WARM_UP, &out->loss, &update));
         double took = vlp_op_profile_clock() - began;
-        if (o->on_step) o->on_step(i + 1 - WARM_UP, took, o->user);
-        if (i < WARM_UP) continue;
-        seconds[i - WARM_UP] = took;
-        out->timed_seconds += took;
+        if (o->on_step) o->on_step(i + 1, took, o->user);
+        if (i < 0) continue;
+        seconds[i] = took;
+        profile->steps++;
+        profile->seconds += took;
+        profile->update_seconds += update;
+        profile->update_bytes += vlp_optimizer_traffic(b->optimizer) +
+                                 (double)b->model->params->total * (double)sizeof(vlp_real);
         out->cpu_share += cpu_seconds() - cpu;
-        out->update_seconds += update;
     }
-    out->cpu_share /= out->timed_seconds * vlp_threads_get();
+    out->cpu_share /= profile->seconds * vlp_threads_get();
     return VLP_OK;
 }
 

@@ -3,12 +3,12 @@
 #ifndef VLP_TRAIN_BENCH_H
 #define VLP_TRAIN_BENCH_H
 
-#include "core/op_profile.h"
 #include "train/embedder.h"
 #include "train/recipe.h"
+#include "train/step.h"
 
 typedef struct {
-    int64_t steps; /* timed ones, after two that warm up; 0 = 5 */
+    int64_t steps; /* timed ones, after VLP_STEPS_TO_WARM_UP; 0 = 5 */
     int64_t vocab; /* 0 = 8000 */
     bool profile;
     const volatile int *stop; /* set by a signal handler, or NULL */
@@ -26,10 +26,7 @@ typedef struct {
     double cpu_share;   /* processor time over time x threads: below 1, other programs ran too */
     double loss;        /* of the last step: a figure that is not finite is an error */
     size_t step_bytes;
-    /* Of the timed steps, where asked for. Beside the ops: the update (zeroing, clipping, AdamW),
-     * and what is left, host work between ops. */
-    vlp_op_profile profile;
-    double timed_seconds, update_seconds;
+    vlp_step_profile profile; /* of the timed steps; its ops where asked for */
 } vlp_bench_train;
 
 /* A recipe's step as the trainer does it: objectives, backward, clipping, update; on a synthetic

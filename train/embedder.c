@@ -170,6 +170,10 @@ double vlp_embedder_scale(const vlp_embedder *e) {
     return vlp_model_scale(e->model);
 }
 
+double vlp_embedder_flops(const vlp_embedder *e) {
+    return vlp_tape_flops(e->tape);
+}
+
 vlp_hash vlp_embedder_id(const vlp_embedder *e) {
     const vlp_params *params = e->model->params;
     vlp_hash id = vlp_hash_bytes(params->values, (size_t)params->total * sizeof(vlp_real));

@@ -37,6 +37,8 @@ vlp_hash vlp_embedder_id(const vlp_embedder *e);
 
 /* pixels [n, 3, S, S] f32, normalised -> out [n, E]; any n */
 vlp_status vlp_embedder_pixels(vlp_embedder *e, const float *pixels, int64_t n, float *out);
+/* Floating-point operations of the products of the last `batch` that was encoded. */
+double vlp_embedder_flops(const vlp_embedder *e);
 /* texts [n], UTF-8 -> out [n, E] */
 vlp_status vlp_embedder_texts(vlp_embedder *e, const char *const *texts, int64_t n, float *out);
 /* Bytes of an image file -> pixels [3, S, S], by the model's preprocessing; `where` names the file

@@ -112,6 +112,12 @@ int64_t vlp_optimizer_bytes(const vlp_params *params) {
            params->count * (int64_t)(sizeof(vlp_update) + sizeof(int64_t));
 }
 
+/* AdamW reads p, g, m, v and writes p, m, v; LAMB reads them twice and writes p once more. */
+double vlp_optimizer_traffic(const vlp_optimizer *o) {
+    double blocks = rows[o->options.kind].trust == TRUST_NONE ? 7 : 10;
+    return (blocks + 1) * (double)o->params->total * (double)sizeof(vlp_real);
+}
+
 static void squares_body(int64_t begin, int64_t end, int thread, void *ctx) {
     (void)thread;
     vlp_optimizer *o = ctx;

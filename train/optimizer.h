@@ -53,6 +53,9 @@ void vlp_optimizer_free(vlp_optimizer *optimizer); /* NULL is legal */
 /* Bytes that vlp_optimizer_new will take for these parameters, for plans. */
 int64_t vlp_optimizer_bytes(const vlp_params *params);
 
+/* Bytes that an update of all parameters reads and writes, the sums for clipping included. */
+double vlp_optimizer_traffic(const vlp_optimizer *optimizer);
+
 /* One update with learning rate lr. The gradients count grad_scale times (1/n after summing n
  * micro-batches). has_grad [params->count]: which parameters have a gradient; NULL = all that are
  * not frozen. *grad_norm (may be NULL) = the global norm of the scaled gradients before clipping.

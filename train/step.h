@@ -39,4 +39,17 @@ vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length
 
 vlp_optimizer_options vlp_step_optimizer(const vlp_recipe *recipe);
 
+/* Where the time of training steps goes. Beside the ops: the update (gradients to zero, clipping,
+ * optimizer, moving average), waiting for data, and what is left, host work between ops. */
+typedef struct {
+    vlp_op_profile ops;
+    int64_t steps;
+    double seconds; /* of the whole steps */
+    double data_seconds, update_seconds;
+    double update_bytes; /* that updates read and write */
+} vlp_step_profile;
+
+/* Profiles begin after so many steps: the first ones touch their memory for the first time. */
+enum { VLP_STEPS_TO_WARM_UP = 2 };
+
 #endif

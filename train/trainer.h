@@ -14,6 +14,7 @@
 
 #include "train/evaluate.h"
 #include "train/recipe.h"
+#include "train/step.h"
 
 typedef struct vlp_trainer vlp_trainer;
 
@@ -36,6 +37,7 @@ typedef struct {
     int64_t vocab;         /* of a tokenizer trained here */
     const volatile int
         *stop; /* set by a signal handler: checkpoint and return VLP_ERR_INTERRUPTED */
+    vlp_step_profile *profile; /* filled by the steps after the first ones, or NULL */
     void (*on_step)(const vlp_train_progress *progress, void *user);
     void (*on_eval)(int64_t step, const vlp_retrieval *result, void *user);
     void *user;

@@ -178,9 +178,16 @@ static vlp_status single_passes(vlp_trainer *t) {
     return VLP_OK;
 }
 
+/* What of this step a profile wants to know; NULL = nothing. */
+static vlp_step_profile *profile_now(const vlp_trainer *t) {
+    return t->steps_here >= VLP_STEPS_TO_WARM_UP ? t->options.profile : NULL;
+}
+
 static vlp_status gradients(vlp_trainer *t) {
+    double began = vlp_clock();
     vlp_params_changed(t->model->params); /* by the update before, or a load */
     vlp_params_zero_grads(t->model->params);
+    if (profile_now(t)) profile_now(t)->update_seconds += vlp_clock() - began;
     vlp_objectives_before_step(&t->objectives, t->model, ramp(t));
     return t->batches ? held_passes(t) : single_passes(t);
 }
@@ -200,15 +207,30 @@ static double learning_rate(const vlp_trainer *t) {
     return vlp_schedule_lr(&schedule, llround(at));
 }
 
+static void note_profile(vlp_trainer *t, double seconds, double updating, double waiting) {
+    vlp_step_profile *p = t->options.profile;
+    double block = (double)t->model->params->total * (double)sizeof(vlp_real);
+    p->steps++;
+    p->seconds += seconds;
+    p->data_seconds += waiting;
+    p->update_seconds += updating;
+    p->update_bytes += vlp_optimizer_traffic(t->optimizer) + block * (t->ema ? 4 : 1);
+}
+
 vlp_status vlp_trainer_step(vlp_trainer *t) {
     double began = vlp_clock(), waited = vlp_loader_wait_seconds(t->loader);
     t->now.loss = 0;
     for (int i = 0; i < t->objectives.count; i++) t->now.losses[i] = t->now.chance[i] = 0;
     t->now.lr = learning_rate(t);
+    if (profile_now(t)) vlp_tape_set_profile(t->tape, &t->options.profile->ops);
     VLP_TRY(gradients(t));
+    double updated = vlp_clock();
     VLP_TRY(update(t));
     if (t->ema) vlp_ema_update(t->ema);
-    double seconds = vlp_clock() - began;
+    double ended = vlp_clock(), seconds = ended - began;
+    if (profile_now(t))
+        note_profile(t, seconds, ended - updated, vlp_loader_wait_seconds(t->loader) - waited);
+    t->steps_here++;
     t->step++;
     t->now.step = t->step;
     t->now.progress = vlp_trainer_progress_share(t);

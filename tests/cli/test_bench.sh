@@ -10,14 +10,32 @@ for field in pairs_per_s gflops gemm_gflops utilisation peak_rss_mb precision th
     matches "\"$field\":"
 done
 lines 1
-complains '  linear '
+matches '"op":"linear","pass":"backward","ms":.*"bytes":.*"flops":.*"gb_per_s":.*"roofline":'
+matches '"op":"(update)","ms"'
+matches '"bytes":[1-9]'
+matches '"memory_gb_per_s":'
+# shellcheck disable=SC2086
+run 0 bench train vlp --size nano $small --batch 4 --steps 1 --vocab 200 --profile
+matches "of the registers' peak"
+matches '^between registers: fp32 .*; memory reads at .* GB/s$'
+matches '^  attention            backward '
+matches '^  (between ops) '
+# shellcheck disable=SC2086
+run 0 bench optimizer vlp --size nano $small --seconds 0.001 --json
+lines 7
+matches '^{"update":"adamw","parameters":.*"gb_per_s":.*"memory_gb_per_s":'
+matches '"update":"gradients to zero"'
+# shellcheck disable=SC2086
+run 0 bench optimizer clip --size nano $small --set fusion_depth=0 --seconds 0.001
+matches '^  lamb '
+matches 'memory reads at'
 # shellcheck disable=SC2086
 run 0 bench encode clip --size nano $small --set fusion_depth=0 --batch 4 --seconds 0.05 --json
-matches '"images_per_s":'
+matches '"images_per_s":.*"images_gflops":[0-9.]*,.*"fma_gflops":'
 run 0 bench load pairs.db --image-size 32 --batch 8 --seconds 0.05 --json
 matches '"images_per_s":'
 run 0 bench search --rows 1000 --dim 16 --queries 3 --json
-matches '^{"ms":.*,"gb_per_s":.*}$'
+matches '^{"ms":.*,"gb_per_s":.*,"memory_gb_per_s":.*}$'
 
 run 0 bench gemm --size nano --batch 2 --json
 matches '"layer":"image qkv","pass":"to weight",.*"backend":"own","gflops":.*"fma_gflops":'

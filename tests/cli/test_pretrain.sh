@@ -35,6 +35,17 @@ complains "step 0, validation"
 grep -q '"step":0,"eval"' more/metrics.jsonl || fail "no evaluation at step 0"
 grep -q '"text_positions": 16' more/recipe.json || fail "the sizes are not those of the checkpoint"
 
+# Where the time of the steps after the first went, beside what the machine can reach.
+run 0 pretrain albef $tiny --data pairs.db --out profiled --steps 4 --vocab 200 --quiet --profile
+matches '^  linear               backward '
+matches '^  (update) '
+run 0 pretrain albef $tiny --data pairs.db --out profiled2 --steps 4 --vocab 200 --profile --json
+lines 1
+matches '"memory_gb_per_s":.*"profile":\[{"op":".*"roofline":'
+matches '"op":"(data)"'
+run 0 pretrain albef $tiny --data pairs.db --out profiled3 --steps 2 --vocab 200 --quiet --profile
+says 'no profile: it begins after 2 steps'
+
 # What no recipe describes is said.
 sed 's/"hidden_act": "gelu"/"hidden_act": "relu"/' "$data/config.json" >albef/config.json
 run 2 pretrain albef --init albef --data pairs.db --out other --steps 2
