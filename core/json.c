@@ -7,9 +7,48 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The bytes of the whole number that text begins with; 0 when it has a fraction or an exponent, or
+ * fits 64 bits. */
+static size_t long_integer(const char *text, size_t len) {
+    enum { FITS = 18 };
+    size_t digits = 0;
+    while (digits < len && text[digits] >= '0' && text[digits] <= '9') digits++;
+    bool real = digits < len && text[digits] && strchr(".eE", text[digits]);
+    return digits > FITS && !real ? digits : 0;
+}
+
+/* Appends text with an exponent behind every integer that may not fit 64 bits, which makes it a
+ * real. */
+static vlp_status widen_integers(vlp_buf *out, const char *text, size_t len) {
+    bool inside = false; /* a string */
+    for (size_t at = 0, size; at < len; at += size) {
+        size_t digits = inside ? 0 : long_integer(text + at, len - at);
+        bool number = !inside && text[at] >= '0' && text[at] <= '9';
+        size = inside && text[at] == '\\' && at + 1 < len ? 2 : 1;
+        if (text[at] == '"') inside = !inside;
+        while (number && at + size < len && text[at + size] &&
+               strchr(".eE+-0123456789", text[at + size]))
+            size++;
+        VLP_TRY(vlp_buf_append(out, text + at, size));
+        if (digits) VLP_TRY(vlp_buf_puts(out, "e0"));
+    }
+    return VLP_OK;
+}
+
+static json_t *parse(const char *text, size_t len, json_error_t *error) {
+    return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
+}
+
 vlp_status vlp_json_parse(vlp_json **out, const char *text, size_t len, const char *where) {
     json_error_t error;
-    *out = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    *out = parse(text, len, &error);
+    if (!*out && json_error_code(&error) == json_error_numeric_overflow) {
+        vlp_buf wide = {0};
+        vlp_status status = widen_integers(&wide, text, len);
+        if (status == VLP_OK) *out = parse(wide.data, wide.len, &error);
+        vlp_buf_free(&wide);
+        if (status != VLP_OK) return status;
+    }
     if (*out) return VLP_OK;
     return VLP_FAIL(VLP_ERR_FORMAT, "%s:%d:%d: not valid JSON: %s", where, error.line, error.column,
                     error.text);
@@ -83,6 +122,7 @@ static const struct {
     [VLP_JSON_NUMBER] = {vlp_json_is_number, "a number"},
     [VLP_JSON_BOOL] = {vlp_json_is_bool, "true or false"},
     [VLP_JSON_OBJECT] = {vlp_json_is_object, "an object"},
+    [VLP_JSON_ARRAY] = {vlp_json_is_array, "a list"},
 };
 
 static vlp_status check_section(const vlp_json *object, const char *path, int n,

@@ -12,7 +12,8 @@
 
 typedef struct json_t vlp_json;
 
-/* Reading. Errors name the file (or `where`), line and column. Duplicate keys are refused. */
+/* Reading. Errors name the file (or `where`), line and column. Duplicate keys are refused. Integers
+ * beyond 64 bits become reals, as "model_max_length" often is one. */
 vlp_status vlp_json_load(vlp_json **out, const char *path);
 vlp_status vlp_json_parse(vlp_json **out, const char *text, size_t len, const char *where);
 void vlp_json_free(vlp_json *value); /* NULL is legal */
@@ -42,6 +43,7 @@ typedef enum {
     VLP_JSON_NUMBER,
     VLP_JSON_BOOL,
     VLP_JSON_OBJECT,
+    VLP_JSON_ARRAY,
 } vlp_json_type;
 typedef struct {
     const char *path;

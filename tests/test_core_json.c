@@ -55,9 +55,29 @@ static void test_core_json__wrong_types_are_named_with_what_is_wanted(void **sta
     refused("[]", "f.json: a JSON object is wanted", "f.json: a JSON object is wanted");
 }
 
+static void test_core_json__integers_of_any_length(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"max\": 1000000000000000019884624838656, \"min\": -1000000000000000019884624838656, "
+        "\"same\": 12345678901234567890.5, \"name\": \"a\\\"99999999999999999999\\\\\", \"small\": "
+        "7}";
+    vlp_json *json;
+    if (vlp_json_parse(&json, text, strlen(text), "x") != VLP_OK) fail_msg("%s", vlp_error());
+    assert_true(vlp_json_double(json, "max", 0) == 1e30);
+    assert_true(vlp_json_double(json, "min", 0) == -1e30);
+    assert_true(vlp_json_double(json, "same", 0) == 12345678901234567890.5);
+    assert_string_equal(vlp_json_string(json, "name", ""), "a\"99999999999999999999\\");
+    assert_true(vlp_json_is_integer(vlp_json_key(json, "small")));
+    vlp_json_free(json);
+    static const char bad[] = "{\"max\": 1000000000000000019884624838656, }";
+    assert_int_equal(vlp_json_parse(&json, bad, strlen(bad), "x"), VLP_ERR_FORMAT);
+    assert_non_null(strstr(vlp_error(), "x:1:"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_core_json__wrong_types_are_named_with_what_is_wanted),
+        cmocka_unit_test(test_core_json__integers_of_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,15 +37,26 @@ vlp_status vlp_added_put(vlp_added *added, const vlp_vocab *vocab, vlp_added_tok
     return VLP_OK;
 }
 
+/* A token that is there as it is stays so; the rest of a text may become one in lower case. */
+static bool begins_with(const char *text, const char *token, size_t size, bool lower_case) {
+    if (memcmp(text, token, size) == 0) return true;
+    for (size_t i = 0; lower_case && i < size; i++) {
+        bool capital = text[i] >= 'A' && text[i] <= 'Z';
+        if ((capital ? text[i] + ('a' - 'A') : text[i]) != token[i]) return false;
+    }
+    return lower_case;
+}
+
 const vlp_added_token *vlp_added_at(const vlp_added *added, const vlp_vocab *vocab,
                                     const char *text, size_t len, size_t *bytes) {
     const vlp_added_token *best = NULL;
     *bytes = 0;
-    if (len == 0 || !added->starts[(uint8_t)text[0]]) return NULL;
+    if (len == 0 || !(added->lower_case || added->starts[(uint8_t)text[0]])) return NULL;
     for (int i = 0; i < added->count; i++) {
         const char *token = vlp_vocab_token(vocab, added->tokens[i].id);
         size_t size = strlen(token);
-        if (size <= *bytes || size > len || memcmp(text, token, size) != 0) continue;
+        if (size <= *bytes || size > len) continue;
+        if (!begins_with(text, token, size, added->lower_case)) continue;
         *bytes = size;
         best = &added->tokens[i];
     }

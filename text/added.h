@@ -16,6 +16,7 @@ typedef struct {
     vlp_added_token *tokens;
     int count, cap;
     bool starts[256]; /* first bytes */
+    bool lower_case;  /* texts are in lower case when they are searched: </S> is </s> */
 } vlp_added;
 
 void vlp_added_free(vlp_added *added);

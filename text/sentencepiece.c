@@ -142,7 +142,7 @@ typedef struct {
     const vlp_sentencepiece *model;
     int32_t *ids; /* NULL to count */
     int max, count;
-    bool after_unknown;
+    bool cut_numbers, after_unknown;
 } encoder;
 
 static void put_id(encoder *e, int32_t id) {
@@ -159,8 +159,44 @@ static void put_unknown(encoder *e, const char *text, size_t len) {
     e->after_unknown = true;
 }
 
+/* How a text is read: as the model does, or as the class does with it. */
+typedef enum { AS_MODEL, AS_CLASS } manner;
+
+static int encode_text(const vlp_sentencepiece *s, vlp_text text, manner how, int32_t *ids,
+                       int max);
+
+static bool is_digit_comma(const char *piece, size_t len) {
+    return len > 1 && piece[len - 1] == ',' && piece[len - 2] >= '0' && piece[len - 2] <= '9';
+}
+
+static int32_t find_or_unknown(const vlp_sentencepiece *s, const char *token) {
+    int32_t id = vlp_vocab_find(&s->base.vocab, token, strlen(token));
+    return id >= 0 ? id : s->base.special.unk;
+}
+
+/* A piece "2007," is encoded again without its comma, which follows. The space that begins every
+ * text is no part of a piece that had none. */
+static void put_number(encoder *e, const char *piece, size_t len) {
+    enum { ROOM = 256 };
+    const vlp_sentencepiece *s = e->model;
+    int32_t ids[ROOM];
+    bool spaced = strncmp(piece, SPACE, 3) == 0;
+    size_t skip = spaced ? 3 : 0;
+    int n = encode_text(s, (vlp_text){piece + skip, len - 1 - skip}, AS_MODEL, ids, ROOM);
+    const char *first = n ? vlp_vocab_token(&s->base.vocab, ids[0]) : "";
+    bool strip = !spaced && strncmp(first, SPACE, 3) == 0;
+    if (strip && first[3]) put_id(e, find_or_unknown(s, first + 3));
+    for (int i = strip; i < n; i++) put_id(e, ids[i]);
+    put_id(e, find_or_unknown(s, ","));
+}
+
 static void put_piece(encoder *e, int32_t id) {
-    put_id(e, id);
+    const char *piece = vlp_vocab_token(&e->model->base.vocab, id);
+    size_t len = e->cut_numbers ? strlen(piece) : 0;
+    if (is_digit_comma(piece, len))
+        put_number(e, piece, len);
+    else
+        put_id(e, id);
     e->after_unknown = false;
 }
 
@@ -248,26 +284,48 @@ static void encode_bpe(encoder *e, const char *text, size_t len, node *nodes) {
     }
 }
 
-static int sentencepiece_encode(const vlp_tokenizer *tokenizer, const vlp_segment *segment,
-                                int32_t *ids, int max) {
-    const vlp_sentencepiece *s = as_sentencepiece(tokenizer);
-    encoder e = {s, ids, max, 0, false};
+/* Where a text that does not fit into a fixed buffer is cut: between characters. */
+static size_t cut_at(const char *text, size_t len) {
+    while (len > 1 && ((uint8_t)text[len - 1] & 0x80)) len--;
+    return len;
+}
+
+static int encode_text(const vlp_sentencepiece *s, vlp_text from, manner how, int32_t *ids,
+                       int max) {
+    encoder e = {s, ids, max, 0, how == AS_CLASS && s->cut_numbers, false};
+    bool inside = how == AS_CLASS && s->inside;
     char stack[STACK_BYTES], *text = stack, *heap = NULL;
     node nodes_stack[STACK_BYTES + 1], *nodes = nodes_stack;
-    size_t len = vlp_sentencepiece_normalise(s, segment->text, segment->len, stack, STACK_BYTES);
+    size_t len = vlp_sentencepiece_normalise(s, from, inside, stack, STACK_BYTES);
     if (len > STACK_BYTES && len < INT_MAX / 32) {
         heap = vlp_alloc((len + 1) * sizeof *nodes + len);
         if (heap) {
             nodes = (node *)(void *)heap;
             text = heap + (len + 1) * sizeof *nodes;
-            vlp_sentencepiece_normalise(s, segment->text, segment->len, text, len);
+            vlp_sentencepiece_normalise(s, from, inside, text, len);
         }
     }
-    if (!heap && len > STACK_BYTES) /* no memory: the beginning */
-        for (len = STACK_BYTES; ((uint8_t)text[len - 1] & 0x80) && len > 1;) len--;
+    if (!heap && len > STACK_BYTES) len = cut_at(text, STACK_BYTES); /* no memory: the beginning */
     (s->is_bpe ? encode_bpe : encode_unigram)(&e, text, len, nodes);
     vlp_free(heap);
     return e.count;
+}
+
+static int sentencepiece_encode(const vlp_tokenizer *tokenizer, const vlp_segment *segment,
+                                int32_t *ids, int max) {
+    const vlp_sentencepiece *s = as_sentencepiece(tokenizer);
+    char stack[STACK_BYTES], *heap = NULL;
+    if (segment->literal || !s->cleans)
+        return encode_text(s, (vlp_text){segment->text, segment->len}, AS_MODEL, ids, max);
+    size_t len = vlp_sentencepiece_clean(s, segment, stack, STACK_BYTES);
+    if (len > STACK_BYTES) heap = vlp_alloc(len);
+    if (heap)
+        vlp_sentencepiece_clean(s, segment, heap, len);
+    else if (len > STACK_BYTES)
+        len = cut_at(stack, STACK_BYTES);
+    int n = encode_text(s, (vlp_text){heap ? heap : stack, len}, AS_CLASS, ids, max);
+    vlp_free(heap);
+    return n;
 }
 
 /* ---- decoding ---- */

@@ -133,73 +133,6 @@ static vlp_status read_model(vlp_sentencepiece *s) {
     return vlp_sentencepiece_finish(s);
 }
 
-/* ---- what stands around the text, by tokenizer_config.json's class ---- */
-
-/* T5's sentinels: <extra_id_99> has the first id after the pieces. White space beside its special
- * tokens goes with them. */
-static vlp_status t5(vlp_sentencepiece *s, const vlp_json *config) {
-    vlp_tokenizer *t = &s->base;
-    int64_t extra = vlp_json_int(config, "extra_ids", 100);
-    if (extra < 0 || extra > 10000)
-        return VLP_FAIL(VLP_ERR_LIMIT, "extra_ids: not from 0 to 10000");
-    for (int64_t k = extra; k-- > 0;) {
-        char token[40];
-        int n = snprintf(token, sizeof token, "<extra_id_%lld>", (long long)k);
-        VLP_TRY(vlp_vocab_add(&t->vocab, token, (size_t)n));
-        VLP_TRY(vlp_added_put(&t->added, &t->vocab,
-                              (vlp_added_token){t->vocab.size - 1, true, true, true}));
-    }
-    const int32_t found[] = {t->special.eos, t->special.unk, t->special.pad};
-    for (size_t i = 0; i < VLP_COUNT(found); i++)
-        if (found[i] >= 0)
-            VLP_TRY(
-                vlp_added_put(&t->added, &t->vocab, (vlp_added_token){found[i], true, true, true}));
-    t->special.sep = t->special.eos;
-    vlp_template_cls_sep(t, false);
-    for (int i = 0; i < t->pair.count; i++) t->pair.items[i].type = 0;
-    return VLP_OK;
-}
-
-static vlp_status llama(vlp_sentencepiece *s, const vlp_json *config) {
-    vlp_tokenizer *t = &s->base;
-    bool bos = vlp_json_bool(config, "add_bos_token", true) && t->special.bos >= 0;
-    if (bos) t->special.cls = t->special.bos;
-    if (bos) vlp_template_add(&t->single, t->special.bos, 0);
-    vlp_template_add(&t->single, VLP_PART_FIRST, 0);
-    t->pair = t->single;
-    if (bos) vlp_template_add(&t->pair, t->special.bos, 1);
-    vlp_template_add(&t->pair, VLP_PART_SECOND, 1);
-    return VLP_OK;
-}
-
-static vlp_status plain(vlp_sentencepiece *s, const vlp_json *config) {
-    (void)config;
-    if (s->is_bpe && s->byte_fallback) return llama(s, NULL);
-    vlp_template_add(&s->base.single, VLP_PART_FIRST, 0);
-    vlp_template_add(&s->base.pair, VLP_PART_FIRST, 0);
-    vlp_template_add(&s->base.pair, VLP_PART_SECOND, 0);
-    return VLP_OK;
-}
-
-static const struct {
-    const char *class;
-    vlp_status (*around)(vlp_sentencepiece *s, const vlp_json *config);
-} classes[] = {{"", plain},
-               {"T5Tokenizer", t5},
-               {"T5TokenizerFast", t5},
-               {"LlamaTokenizer", llama},
-               {"LlamaTokenizerFast", llama}};
-
-static vlp_status configure(vlp_sentencepiece *s, const vlp_json *config) {
-    const char *class = vlp_json_string(config, "tokenizer_class", "");
-    for (size_t i = 0; i < VLP_COUNT(classes); i++)
-        if (strcmp(class, classes[i].class) == 0) return classes[i].around(s, config);
-    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
-                    "tokenizer_config.json: tokenizer_class %s is not supported for a "
-                    "SentencePiece model; T5Tokenizer and LlamaTokenizer are",
-                    class);
-}
-
 vlp_status vlp_sentencepiece_open(vlp_tokenizer **out, const char *folder, const char *file) {
     vlp_status status = VLP_OK;
     vlp_buf path = {0};
@@ -208,8 +141,8 @@ vlp_status vlp_sentencepiece_open(vlp_tokenizer **out, const char *folder, const
     VLP_TRY_DONE(vlp_token_config_open(&s->config, folder, &path));
     VLP_TRY_DONE(vlp_file_read(file, MAX_FILE_BYTES, &s->model));
     status = read_model(s);
-    if (status == VLP_OK) status = configure(s, s->config);
     if (status != VLP_OK) vlp_fail_in(status, "%s", file);
+    if (status == VLP_OK) status = vlp_sentencepiece_configure(s, s->config, path.data, file);
 done:
     vlp_buf_free(&path);
     if (status == VLP_OK)

@@ -99,27 +99,30 @@ static void put(sink *k, const char *bytes, size_t len) {
         if (k->len < k->max) k->out[k->len] = bytes[i];
 }
 
+/* A space's mark in the text itself counts as a space at the end, where spaces are marked. */
 static void put_escaped(const vlp_sentencepiece *s, sink *k, const char *bytes, size_t len) {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0, size; i < len; i += size) {
+        bool mark = s->escape && len - i >= 3 && memcmp(bytes + i, SPACE, 3) == 0;
+        size = mark ? 3 : 1;
         if (s->escape && bytes[i] == ' ')
             put(k, SPACE, 3);
         else
-            put(k, bytes + i, 1);
-        if (bytes[i] != ' ') k->kept = k->len;
+            put(k, bytes + i, size);
+        if (bytes[i] != ' ' && !mark) k->kept = k->len;
     }
 }
 
-size_t vlp_sentencepiece_normalise(const vlp_sentencepiece *s, const char *text, size_t len,
+size_t vlp_sentencepiece_normalise(const vlp_sentencepiece *s, vlp_text text, bool inside,
                                    char *out, size_t max) {
     sink k = {out, max, 0, 0};
-    bool after_space = s->remove_extra && !s->keep_edges, started = false;
-    for (size_t at = 0; at < len;) {
+    bool trim = s->remove_extra && !s->keep_edges, started = inside, after_space = trim && !inside;
+    for (size_t at = 0; at < text.len;) {
         const char *to;
         size_t to_len;
-        at += rewrite(s, text + at, len - at, &to, &to_len);
+        at += rewrite(s, text.text + at, text.len - at, &to, &to_len);
         bool space = to_len && to[0] == ' ';
         if (!started && s->keep_edges && !to_len) continue;
-        if (!started && s->remove_extra && !s->keep_edges && to_len == 1 && space) continue;
+        if (!started && trim && to_len == 1 && space) continue;
         if (!started && s->dummy_prefix && !(s->keep_edges && space)) put_escaped(s, &k, " ", 1);
         started = true;
         for (; after_space && to_len && to[0] == ' '; to_len--) to++;
@@ -127,5 +130,5 @@ size_t vlp_sentencepiece_normalise(const vlp_sentencepiece *s, const char *text,
         put_escaped(s, &k, to, to_len);
         after_space = s->remove_extra && to[to_len - 1] == ' ';
     }
-    return s->remove_extra && !s->keep_edges ? k.kept : k.len;
+    return trim ? k.kept : k.len;
 }

@@ -18,8 +18,8 @@ static const reader readers[] = {
     {"vocab.txt", NULL, vlp_wordpiece_open},
     {"vocab.json", "merges.txt", vlp_bpe_open},
     {"encoder.json", "vocab.bpe", vlp_bpe_open},
-    {"tokenizer.json", NULL, vlp_tokenizer_json_open},
     {"spiece.model", NULL, vlp_sentencepiece_open},
+    {"tokenizer.json", NULL, vlp_tokenizer_json_open},
     {"tokenizer.model", NULL, vlp_sentencepiece_open},
     {"bpe_simple_vocab_16e6.txt.gz", NULL, vlp_openai_bpe_open},
     {"bpe_simple_vocab_16e6.txt", NULL, vlp_openai_bpe_open},
@@ -260,6 +260,8 @@ static bool wants_prefix(const vlp_tokenizer *tokenizer, const char *text, size_
         return first && len && !begins_with_space(text, len);
     case VLP_PREFIX_SEGMENTS:
         return len && text[0] != ' ';
+    case VLP_PREFIX_ALWAYS:
+        return first;
     default:
         return false;
     }
@@ -290,18 +292,30 @@ static int encode_text(const vlp_tokenizer *tokenizer, vlp_text text, bool liter
     return n;
 }
 
+/* Puts the parts in order; a text gets at most its number of ids. */
+static int put_template(const vlp_tokenizer *tokenizer, const vlp_template *t,
+                        const vlp_text texts[2], const int rooms[2], int32_t *ids, uint8_t *types) {
+    int n = 0, text = 0; /* where the last text begins */
+    for (int i = 0; i < t->count; i++) {
+        int start = n, part = t->items[i].id == VLP_PART_SECOND;
+        int32_t id = t->items[i].id;
+        if (id < 0) {
+            text = n;
+            n += encode_text(tokenizer, texts[part], false, ids + n, rooms[part]);
+        } else if (!tokenizer->ends_once || n == text || ids[n - 1] != id)
+            ids[n++] = id;
+        for (int j = start; types && j < n; j++) types[j] = t->items[i].type;
+    }
+    return n;
+}
+
 int vlp_tokenizer_encode(const vlp_tokenizer *tokenizer, const char *text, size_t len, bool special,
                          int32_t *ids, int max) {
-    if (!special) return encode_text(tokenizer, (vlp_text){text, len}, false, ids, max);
-    const vlp_template *t = &tokenizer->single;
-    int room = max - around(t), n = 0;
-    VLP_ASSERT(room >= 0, "%d ids cannot hold what stands around a text", max);
-    for (int i = 0; i < t->count; i++)
-        if (t->items[i].id >= 0)
-            ids[n++] = t->items[i].id;
-        else
-            n += encode_text(tokenizer, (vlp_text){text, len}, false, ids + n, room);
-    return n;
+    const vlp_text texts[2] = {{text, len}};
+    if (!special) return encode_text(tokenizer, texts[0], false, ids, max);
+    const int rooms[2] = {max - around(&tokenizer->single)};
+    VLP_ASSERT(rooms[0] >= 0, "%d ids cannot hold what stands around a text", max);
+    return put_template(tokenizer, &tokenizer->single, texts, rooms, ids, NULL);
 }
 
 int vlp_tokenizer_encode_literal(const vlp_tokenizer *tokenizer, const char *text, size_t len,
@@ -343,23 +357,13 @@ static bool truncate_pair(vlp_truncate truncate, int room, int *first, int *seco
 
 int vlp_tokenizer_encode_pair(const vlp_tokenizer *tokenizer, vlp_text first, vlp_text second,
                               vlp_truncate truncate, int32_t *ids, uint8_t *types, int max) {
-    const vlp_template *t = &tokenizer->pair;
-    int room = max - around(t), n = 0;
+    const vlp_text texts[2] = {first, second};
+    int room = max - around(&tokenizer->pair);
     VLP_ASSERT(room >= 0, "%d ids cannot hold a pair", max);
-    int n1 = encode_text(tokenizer, first, false, NULL, room);
-    int n2 = encode_text(tokenizer, second, false, NULL, room);
-    if (!truncate_pair(truncate, room, &n1, &n2)) return -1;
-    for (int i = 0; i < t->count; i++) {
-        int start = n;
-        if (t->items[i].id >= 0)
-            ids[n++] = t->items[i].id;
-        else if (t->items[i].id == VLP_PART_FIRST)
-            n += encode_text(tokenizer, first, false, ids + n, n1);
-        else
-            n += encode_text(tokenizer, second, false, ids + n, n2);
-        for (int j = start; types && j < n; j++) types[j] = t->items[i].type;
-    }
-    return n;
+    int rooms[2] = {encode_text(tokenizer, first, false, NULL, room),
+                    encode_text(tokenizer, second, false, NULL, room)};
+    if (!truncate_pair(truncate, room, &rooms[0], &rooms[1])) return -1;
+    return put_template(tokenizer, &tokenizer->pair, texts, rooms, ids, types);
 }
 
 vlp_status vlp_tokenizer_decode(const vlp_tokenizer *tokenizer, const int32_t *ids, int n,

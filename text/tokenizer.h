@@ -30,8 +30,10 @@ typedef struct {
  *     vocab.txt                                  WordPiece (BERT)
  *     vocab.json, merges.txt                     byte-level BPE (GPT-2, RoBERTa) or CLIP's BPE
  *     encoder.json, vocab.bpe                    the same under OpenAI's names
- *     tokenizer.json                             all of these and SentencePiece
- *     spiece.model or tokenizer.model            SentencePiece, unigram or BPE (T5, LLaMA)
+ *     spiece.model                               SentencePiece, unigram or BPE (T5, SigLIP, ALBERT,
+ *                                                XLNet, LLaMA)
+ *     tokenizer.json                             all of these but SigLIP, ALBERT and XLNet
+ *     tokenizer.model                            SentencePiece (LLaMA)
  *     bpe_simple_vocab_16e6.txt or .txt.gz       CLIP's BPE as OpenAI published it
  * tokenizer_config.json and added_tokens.json beside them are read. Errors name the file and the
  * line or key. */
@@ -68,7 +70,7 @@ int vlp_tokenizer_encode(const vlp_tokenizer *tokenizer, const char *text, size_
                          int32_t *ids, int max);
 
 /* Without [CLS] and [SEP], and special tokens in the text are ordinary text, as in Google's BERT.
- */
+ * SentencePiece: as the model alone reads the text, whatever its class does beforehand. */
 int vlp_tokenizer_encode_literal(const vlp_tokenizer *tokenizer, const char *text, size_t len,
                                  int32_t *ids, int max);
 

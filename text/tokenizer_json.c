@@ -309,6 +309,7 @@ vlp_status vlp_tokenizer_json_open(vlp_tokenizer **out, const char *folder, cons
     if (config) VLP_TRY_DONE(vlp_token_config_names(config, path.data, names));
     VLP_TRY_DONE(vlp_file_read(file, MAX_FILE_BYTES, &text));
     VLP_TRY_DONE(vlp_json_parse(&json, text.data, text.len, file));
+    VLP_TRY_DONE(vlp_tokenizer_json_types(json, file));
     status = read_model(&tokenizer, json, names);
     if (status != VLP_OK) vlp_fail_in(status, "%s", file);
 done:

@@ -6,6 +6,8 @@
 
 /* "part: what is not supported", with what is. */
 vlp_status vlp_json_refuse(const char *part, const char *what);
+/* Refuses keys of another type than the one that is read, by file and key. */
+vlp_status vlp_tokenizer_json_types(const vlp_json *json, const char *file);
 /* The list "added_tokens". */
 vlp_status vlp_json_add_tokens(vlp_tokenizer *t, const vlp_json *tokens);
 

@@ -165,6 +165,8 @@ static vlp_status read_charsmap(vlp_sentencepiece *s, const vlp_json *normalizer
 static vlp_status read_pieces(vlp_sentencepiece *s, const vlp_json *json) {
     const vlp_json *model = vlp_json_key(json, "model"), *vocab = vlp_json_key(model, "vocab");
     int64_t unknown = vlp_json_int(model, "unk_id", -1);
+    if (!vlp_json_is_array(vocab))
+        return VLP_FAIL(VLP_ERR_FORMAT, "model.vocab: a list of [piece, score] expected");
     for (size_t i = 0; i < vlp_json_len(vocab); i++) {
         const vlp_json *entry = vlp_json_at(vocab, i);
         const char *piece = vlp_json_as_string(vlp_json_at(entry, 0));

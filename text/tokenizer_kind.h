@@ -47,6 +47,7 @@ typedef enum {
     VLP_PREFIX_NONE,
     VLP_PREFIX_TEXT,     /* a text that does not begin with white space */
     VLP_PREFIX_SEGMENTS, /* also what follows an added token */
+    VLP_PREFIX_ALWAYS,   /* every text */
 } vlp_prefix_space;
 
 /* The first member of every kind's own struct. */
@@ -59,6 +60,7 @@ struct vlp_tokenizer {
     bool added_inside; /* the kind itself finds them, after it has cleaned the text */
     vlp_prefix_space prefix_space;
     vlp_template single, pair;
+    bool ends_once; /* what a text itself ends with is not put behind it again */
     vlp_buf source; /* the tokenizer.json that it was read from; saved as it is */
 };
 

@@ -117,7 +117,8 @@ static bool literal_entry(run *r, size_t index, const vlp_json *entry, const vlp
 
 /* With what a system's own class puts around a text and finds in it. */
 static bool wrapped_entry(run *r, size_t index, const vlp_json *entry, const vlp_buf *bytes) {
-    static const char *const keys[] = {"t5_ids", "llama_ids"};
+    static const char *const keys[] = {"t5_ids", "llama_ids", "albert_ids", "xlnet_ids",
+                                       "siglip_ids"};
     for (size_t i = 0; i < VLP_COUNT(keys); i++) {
         const vlp_json *ids = vlp_json_key(entry, keys[i]);
         if (!ids) continue;
