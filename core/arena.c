@@ -38,17 +38,17 @@ void vlp_arena_close(vlp_arena *arena) {
     *arena = (vlp_arena){0};
 }
 
-static size_t round_up(size_t bytes) {
+size_t vlp_arena_round(size_t bytes) {
     return (bytes + VLP_ARENA_ALIGN - 1) / VLP_ARENA_ALIGN * VLP_ARENA_ALIGN;
 }
 
 void *vlp_arena_end(const vlp_arena *arena, size_t bytes) {
-    size_t rounded = round_up(bytes);
+    size_t rounded = vlp_arena_round(bytes);
     return rounded < bytes || rounded > arena->size ? NULL : arena->base + arena->size - rounded;
 }
 
 void *vlp_arena_alloc(vlp_arena *arena, size_t bytes) {
-    size_t rounded = round_up(bytes);
+    size_t rounded = vlp_arena_round(bytes);
     if (rounded < bytes || rounded > arena->size - arena->used) return NULL;
     void *pointer = arena->base + arena->used;
     arena->used += rounded;

@@ -29,6 +29,8 @@ vlp_status vlp_arena_open(vlp_arena *arena, size_t bytes);
 vlp_status vlp_arena_plan(vlp_arena *arena);
 void vlp_arena_close(vlp_arena *arena);
 
+/* What an allocation of so many bytes takes; less than bytes where that is no size_t. */
+size_t vlp_arena_round(size_t bytes);
 /* 64-byte aligned, uninitialised; NULL when the arena is full (no message is recorded). */
 void *vlp_arena_alloc(vlp_arena *arena, size_t bytes);
 /* The last bytes of an arena, rounded up to 64, right before the guard page; uncounted. NULL where

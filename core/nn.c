@@ -29,6 +29,11 @@ vlp_tensor *vlp_dense_readout(vlp_tape *tape, const vlp_dense *dense, vlp_tensor
     return vlp_readout(tape, x, dense->weight, dense->bias);
 }
 
+vlp_tensor *vlp_forgetting(vlp_tape *tape, vlp_tensor *old, vlp_tensor *next) {
+    if (next != old) vlp_tape_forget(tape, old);
+    return next;
+}
+
 vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x) {
     if (!x) return NULL;
     int64_t batch = x->shape[0], length = x->shape[1];
@@ -226,9 +231,9 @@ static vlp_tensor *cross_attention(const pass *p, const vlp_block *block, vlp_te
 }
 
 static vlp_tensor *mlp(const pass *p, const vlp_block *block, vlp_tensor *x) {
-    vlp_tensor *y = vlp_dense_forward(p->tape, &block->fc1, x, p->c->act);
-    y = vlp_dense_forward(p->tape, &block->fc2, y, VLP_ACT_NONE);
-    return vlp_dropout(p->tape, y, p->c->dropout);
+    vlp_tensor *h = vlp_dense_forward(p->tape, &block->fc1, x, p->c->act);
+    vlp_tensor *y = vlp_dense_forward(p->tape, &block->fc2, h, VLP_ACT_NONE);
+    return vlp_dropout(p->tape, vlp_forgetting(p->tape, h, y), p->c->dropout);
 }
 
 /* The last norm of a stack, if it has one there */
@@ -236,25 +241,37 @@ static vlp_tensor *finished(const pass *p, vlp_tensor *x) {
     return p->in->final_norm ? vlp_norm_forward(p->tape, p->in->final_norm, x) : x;
 }
 
+/* norm(x + branch); x too is done with where it is the stack's own. */
+static vlp_tensor *norm_sum(const pass *p, const vlp_norm *norm, vlp_tensor *branch, vlp_tensor *x,
+                            bool own) {
+    vlp_tensor *y = vlp_norm_add(p->tape, norm, branch, x, NULL);
+    if (own) vlp_tape_forget(p->tape, x);
+    return vlp_forgetting(p->tape, branch, y);
+}
+
 static vlp_tensor *post_norm_block(const pass *p, vlp_tensor *x) {
     const vlp_block *block = &p->stack->blocks[p->layer];
-    x = vlp_norm_add(p->tape, &block->norm1, self_attention(p, block, x), x, NULL);
-    if (p->context)
-        x = vlp_norm_add(p->tape, &block->norm_cross, cross_attention(p, block, x), x, NULL);
-    return vlp_norm_add(p->tape, &block->norm2, mlp(p, block, x), x, NULL);
+    bool own = p->layer > 0 && !p->in->hidden;
+    x = norm_sum(p, &block->norm1, self_attention(p, block, x), x, own);
+    if (p->context) x = norm_sum(p, &block->norm_cross, cross_attention(p, block, x), x, true);
+    return norm_sum(p, &block->norm2, mlp(p, block, x), x, true);
 }
 
 /* The stream of a pre-norm stack and the branch that is still to be added to it: the next norm adds
  * them in its own pass over memory. */
 typedef struct {
     vlp_tensor *x, *branch;
+    bool own; /* x belongs to the stack and is read by nobody else */
 } stream;
 
 static vlp_tensor *norm_stream(const pass *p, const vlp_norm *norm, stream *s) {
-    vlp_tensor *branch = s->branch;
+    vlp_tensor *branch = s->branch, *x = s->x;
     s->branch = NULL;
-    if (!branch) return vlp_norm_branch(p->tape, norm, s->x, NULL, NULL);
-    return vlp_norm_branch(p->tape, norm, branch, s->x, &s->x);
+    if (!branch) return vlp_norm_branch(p->tape, norm, x, NULL, NULL);
+    vlp_tensor *y = vlp_norm_branch(p->tape, norm, branch, x, &s->x);
+    if (s->own) vlp_tape_forget(p->tape, x);
+    s->own = !p->in->hidden;
+    return vlp_forgetting(p->tape, branch, y);
 }
 
 static void keep_hidden(const pass *p, int64_t i, vlp_tensor *x) {
@@ -269,15 +286,16 @@ static void pre_norm_block(const pass *p, stream *s) {
     const vlp_block *block = &p->stack->blocks[p->layer];
     vlp_tensor *n = norm_stream(p, &block->norm1, s);
     keep_hidden(p, p->layer, s->x);
-    s->branch = vlp_drop_path(p->tape, scaled(p, self_attention(p, block, n), block->scale1),
-                              block->drop_path);
+    vlp_tensor *y = vlp_forgetting(p->tape, n, self_attention(p, block, n));
+    s->branch = vlp_drop_path(p->tape, scaled(p, y, block->scale1), block->drop_path);
     if (p->context) {
         n = norm_stream(p, &block->norm_cross, s);
-        s->branch = vlp_drop_path(p->tape, cross_attention(p, block, n), block->drop_path);
+        y = vlp_forgetting(p->tape, n, cross_attention(p, block, n));
+        s->branch = vlp_drop_path(p->tape, y, block->drop_path);
     }
     n = norm_stream(p, &block->norm2, s);
-    s->branch =
-        vlp_drop_path(p->tape, scaled(p, mlp(p, block, n), block->scale2), block->drop_path);
+    y = vlp_forgetting(p->tape, n, mlp(p, block, n));
+    s->branch = vlp_drop_path(p->tape, scaled(p, y, block->scale2), block->drop_path);
 }
 
 /* One block by itself: from the stream before it to the stream after it */
@@ -346,7 +364,10 @@ static vlp_tensor *pre_norm(vlp_tape *tape, const vlp_stack *stack, vlp_tensor *
     }
     vlp_tensor *y;
     if (in->final_norm && s.branch) {
-        y = vlp_norm_add(tape, in->final_norm, s.branch, s.x, &s.x);
+        vlp_tensor *before = s.x;
+        y = vlp_norm_add(tape, in->final_norm, s.branch, before, in->hidden ? &s.x : NULL);
+        if (s.own) vlp_tape_forget(tape, before);
+        vlp_tape_forget(tape, s.branch);
     } else {
         if (s.branch) s.x = vlp_add(tape, s.branch, s.x);
         y = finished(&p, s.x);

@@ -23,6 +23,9 @@ vlp_tensor *vlp_dense_forward(vlp_tape *tape, const vlp_dense *dense, vlp_tensor
 /* For a last layer: no activation, and vlp_real with any precision. */
 vlp_tensor *vlp_dense_readout(vlp_tape *tape, const vlp_dense *dense, vlp_tensor *x);
 
+/* next, made of old, which no op to come reads (vlp_tape_forget). */
+vlp_tensor *vlp_forgetting(vlp_tape *tape, vlp_tensor *old, vlp_tensor *next);
+
 /* The first token of each sample: x [B, L, D] -> [B, D] */
 vlp_tensor *vlp_first_tokens(vlp_tape *tape, vlp_tensor *x);
 /* Whole samples of x [B, L, D] in another order -> [n, L, D] */

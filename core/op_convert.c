@@ -31,7 +31,9 @@ static void to_real_backward(vlp_node *node) {
 const vlp_op vlp_op_to_real = {.name = "to_real",
                                .forward = to_real_forward,
                                .backward = to_real_backward,
+                               .again = to_real_forward,
                                .takes_bf16 = 1,
+                               .again_reads = 1,
                                .gradient_only = true};
 
 vlp_tensor *vlp_to_real(vlp_tape *tape, vlp_tensor *x) {
@@ -39,5 +41,6 @@ vlp_tensor *vlp_to_real(vlp_tape *tape, vlp_tensor *x) {
     vlp_node *node = vlp_tape_node(tape, &vlp_op_to_real, (vlp_tensor *[]){x}, 1, 1, NULL, 0);
     if (!node) return NULL;
     vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
+    node->light = true;
     return vlp_tape_run(tape, node);
 }

@@ -108,7 +108,8 @@ static void mul_backward(vlp_node *node) {
                                             .b = vlp_real_data(node->in[1 - i])});
 }
 
-const vlp_op vlp_op_mul = {.name = "mul", .forward = mul_forward, .backward = mul_backward};
+const vlp_op vlp_op_mul = {
+    .name = "mul", .forward = mul_forward, .backward = mul_backward, .spent = 1};
 
 vlp_tensor *vlp_mul(vlp_tape *tape, vlp_tensor *a, vlp_tensor *b) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;
@@ -168,8 +169,10 @@ static void activation_backward(vlp_node *node) {
                                         .act = *(const vlp_act *)node->attr});
 }
 
-const vlp_op vlp_op_activation = {
-    .name = "activation", .forward = activation_forward, .backward = activation_backward};
+const vlp_op vlp_op_activation = {.name = "activation",
+                                  .forward = activation_forward,
+                                  .backward = activation_backward,
+                                  .spent = 1};
 
 vlp_tensor *vlp_activation(vlp_tape *tape, vlp_tensor *x, vlp_act act) {
     if (vlp_tape_status(tape) != VLP_OK) return NULL;

@@ -47,6 +47,32 @@ static void forward(vlp_node *node) {
                                 .bf16 = attr->bf16});
 }
 
+/* y = act(pre), rows [begin, end) */
+static void again_rows(int64_t begin, int64_t end, int thread, void *ctx) {
+    enum { CHUNK = 1024 };
+    (void)thread;
+    const vlp_node *node = ctx;
+    const linear_attr *attr = node->attr;
+    const vlp_tensor *y = node->out[0];
+    const vlp_kernels *k = vlp_kernels_get();
+    vlp_real wide[CHUNK];
+    for (int64_t at = begin; at < end; at += CHUNK) {
+        int64_t n = end - at < CHUNK ? end - at : CHUNK;
+        if (y->dtype != VLP_BF16) {
+            k->act(n, attr->act, (const vlp_real *)node->saved[0] + at, vlp_real_data(y) + at);
+            continue;
+        }
+        vlp_widen(n, (const uint16_t *)node->saved[0] + at, wide);
+        k->act(n, attr->act, wide, wide);
+        vlp_narrow(n, wide, vlp_bf16_data(y) + at);
+    }
+}
+
+static void again(vlp_node *node) {
+    enum { ELEMENT_GRAIN = 4096 };
+    vlp_parallel_for(vlp_numel(node->out[0]), ELEMENT_GRAIN, again_rows, node);
+}
+
 /* The gradient of the pre-activation, dy act'(pre), goes to the workspace in the type of pre; the
  * parts' sums over its rows, which are the bias gradient, lie behind it. */
 typedef struct {
@@ -159,7 +185,9 @@ const vlp_op vlp_op_linear = {.name = "linear",
                               .forward = forward,
                               .backward = backward,
                               .workspace = workspace,
-                              .takes_bf16 = 1 << X};
+                              .again = again,
+                              .takes_bf16 = 1 << X,
+                              .spent = 1};
 
 static vlp_tensor *linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tensor *bias,
                           vlp_act act, bool readout) {
@@ -179,7 +207,8 @@ static vlp_tensor *linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tens
     vlp_tensor *y =
         vlp_node_output(tape, node, attr.bf16 && !readout ? VLP_BF16 : VLP_REAL, x->ndim, shape);
     node->flops = 2.0 * (double)vlp_row_count(x) * (double)vlp_numel(w);
-    if (y && act != VLP_ACT_NONE && node->recorded)
+    node->light = act != VLP_ACT_NONE && node->recorded;
+    if (y && node->light)
         vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype));
     return vlp_tape_run(tape, node);
 }

@@ -1,8 +1,9 @@
 /* Normalisation over the last axis. LayerNorm and RMSNorm may add a residual first, in the same
- * pass:  h = x + residual,  y = norm(h) weight + bias,  outputs y and, if asked for, h.
+ * pass:  h = x + residual,  y = n weight + bias,  n = norm(h),  outputs y and, if asked for, h.
  *
  *     inputs  x, residual [..., D] (residual or NULL)   weight, bias [D] (or NULL)
  *     keeps   mean, rstd [rows]; h [rows, D] where it is neither x nor an output
+ *             with precision VLP_BF16, LayerNorm keeps n [rows, D] in bfloat16 and no h
  *     dh      = d(sum) + norm'(h) dy, and flows into x and residual alike */
 #include "core/op_flow.h"
 #include "core/op_table.h"
@@ -12,12 +13,13 @@
 #include <string.h>
 
 enum { X, RESIDUAL, WEIGHT, BIAS };
-enum { MEAN, RSTD, SUM }; /* saved */
+enum { MEAN, RSTD, KEPT }; /* saved */
 enum { ROW_GRAIN = 8, BLOCK_ROWS = 4, PAD = 16 };
 
 typedef struct {
     double eps;
     bool rms;
+    bool compact;    /* n is rounded to bfloat16 for backward, and for y where that is bfloat16 */
     vlp_dtype dtype; /* of y */
 } norm_attr;
 
@@ -27,6 +29,7 @@ typedef struct {
     const vlp_tensor *x, *y;
     const vlp_real *residual, *weight, *bias;
     vlp_real *sum, *mean, *rstd;
+    uint16_t *n;    /* kept */
     vlp_real *wide; /* for each part BLOCK_ROWS of x and of y, where those are bfloat16 */
 } norm_pass;
 
@@ -38,31 +41,54 @@ static vlp_real *row(vlp_real *base, int64_t at) {
     return base ? base + at : NULL;
 }
 
+/* y = n weight + bias in place */
+static void affine(const norm_pass *p, int64_t rows, vlp_real *y) {
+    const vlp_kernels *k = vlp_kernels_get();
+    for (int64_t i = 0; i < rows; i++, y += p->cols) {
+        if (p->weight) k->mul(p->cols, y, p->weight, y);
+        if (p->bias) k->add(p->cols, p->bias, y);
+    }
+}
+
 static void norm_block(const norm_pass *p, int64_t r, int64_t rows, const vlp_real *x,
                        vlp_real *y) {
     const vlp_kernels *k = vlp_kernels_get();
     int64_t at = r * p->cols;
     const vlp_real *residual = p->residual ? p->residual + at : NULL;
+    bool compact = p->attr->compact;
     if (p->attr->rms)
         k->rms_norm(rows, p->cols, x, residual, p->weight, p->attr->eps, row(p->sum, at), y,
                     row(p->rstd, r));
     else
-        k->layer_norm(rows, p->cols, x, residual, p->weight, p->bias, p->attr->eps, row(p->sum, at),
-                      y, row(p->mean, r), row(p->rstd, r));
+        k->layer_norm(rows, p->cols, x, residual, compact ? NULL : p->weight,
+                      compact ? NULL : p->bias, p->attr->eps, row(p->sum, at), y, row(p->mean, r),
+                      row(p->rstd, r));
+}
+
+/* y of a block where it lies in the pass's output: from n in y, rounded first where y will be */
+static void finish_block(const norm_pass *p, int64_t r, int64_t rows, vlp_real *y) {
+    int64_t at = r * p->cols, n = rows * p->cols;
+    if (!p->attr->compact) return;
+    bool half = p->attr->dtype == VLP_BF16;
+    uint16_t *rounded = p->n ? p->n + at : half ? vlp_bf16_data(p->y) + at : NULL;
+    if (rounded) vlp_narrow(n, y, rounded);
+    if (half) vlp_widen(n, rounded, y);
+    affine(p, rows, y);
 }
 
 static void norm_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     const norm_pass *p = ctx;
-    bool narrow_x = p->x->dtype == VLP_BF16, narrow_y = p->y->dtype == VLP_BF16;
-    int64_t block = narrow_x || narrow_y ? BLOCK_ROWS : end - begin;
+    bool narrow_x = p->x->dtype == VLP_BF16, narrow_y = p->attr->dtype == VLP_BF16;
     vlp_real *wide_x = p->wide + 2 * BLOCK_ROWS * p->padded * thread;
     vlp_real *wide_y = wide_x + BLOCK_ROWS * p->padded;
-    for (int64_t r = begin; r < end; r += block) {
-        int64_t rows = end - r < block ? end - r : block, at = r * p->cols, n = rows * p->cols;
+    for (int64_t r = begin; r < end; r += BLOCK_ROWS) {
+        int64_t rows = end - r < BLOCK_ROWS ? end - r : BLOCK_ROWS;
+        int64_t at = r * p->cols, n = rows * p->cols;
+        vlp_real *y = narrow_y ? wide_y : vlp_real_data(p->y) + at;
         if (narrow_x) vlp_widen(n, vlp_bf16_data(p->x) + at, wide_x);
-        norm_block(p, r, rows, narrow_x ? wide_x : vlp_real_data(p->x) + at,
-                   narrow_y ? wide_y : vlp_real_data(p->y) + at);
-        if (narrow_y) vlp_narrow(n, wide_y, vlp_bf16_data(p->y) + at);
+        norm_block(p, r, rows, narrow_x ? wide_x : vlp_real_data(p->x) + at, y);
+        finish_block(p, r, rows, y);
+        if (narrow_y) vlp_narrow(n, y, vlp_bf16_data(p->y) + at);
     }
 }
 
@@ -70,65 +96,126 @@ static int64_t padded_cols(const vlp_tensor *x) {
     return (vlp_col_count(x) + PAD - 1) / PAD * PAD;
 }
 
-static void norm_forward(vlp_node *node) {
+static norm_pass describe(const vlp_node *node) {
+    const norm_attr *attr = node->attr;
     const vlp_tensor *x = node->in[X];
-    norm_pass pass = {.attr = node->attr,
-                      .cols = vlp_col_count(x),
-                      .padded = padded_cols(x),
-                      .x = x,
-                      .y = node->out[0],
-                      .residual = data_or_null(node->in[RESIDUAL]),
-                      .weight = data_or_null(node->in[WEIGHT]),
-                      .bias = data_or_null(node->in[BIAS]),
-                      .sum = node->n_out > 1 ? vlp_real_data(node->out[1]) : node->saved[SUM],
-                      .mean = node->saved[MEAN],
-                      .rstd = node->saved[RSTD],
-                      .wide = node->work};
-    vlp_parallel_for(vlp_row_count(x), ROW_GRAIN, norm_rows, &pass);
+    return (norm_pass){.attr = attr,
+                       .cols = vlp_col_count(x),
+                       .padded = padded_cols(x),
+                       .x = x,
+                       .y = node->out[0],
+                       .weight = data_or_null(node->in[WEIGHT]),
+                       .bias = data_or_null(node->in[BIAS]),
+                       .n = attr->compact ? node->saved[KEPT] : NULL,
+                       .wide = node->work};
 }
 
-/* Each part of the rows has its own slice of the workspace: the gradient dh of ROW_GRAIN rows, and
- * its sums of dweight and dbias. */
+static void norm_forward(vlp_node *node) {
+    norm_pass pass = describe(node);
+    pass.residual = data_or_null(node->in[RESIDUAL]);
+    pass.mean = node->saved[MEAN];
+    pass.rstd = node->saved[RSTD];
+    if (node->n_out > 1)
+        pass.sum = vlp_real_data(node->out[1]);
+    else if (!pass.attr->compact)
+        pass.sum = node->saved[KEPT];
+    vlp_parallel_for(vlp_row_count(pass.x), ROW_GRAIN, norm_rows, &pass);
+}
+
+static const vlp_real *normalised_input(const vlp_node *node) {
+    if (!node->in[RESIDUAL]) return vlp_real_data(node->in[X]);
+    return node->n_out > 1 ? vlp_real_data(node->out[1]) : node->saved[KEPT];
+}
+
+/* y from n */
+static void again_rows(int64_t begin, int64_t end, int thread, void *ctx) {
+    const norm_pass *p = ctx;
+    vlp_real *wide = p->wide + 2 * BLOCK_ROWS * p->padded * thread;
+    for (int64_t r = begin; r < end; r += BLOCK_ROWS) {
+        int64_t rows = end - r < BLOCK_ROWS ? end - r : BLOCK_ROWS;
+        int64_t at = r * p->cols, n = rows * p->cols;
+        vlp_real *y = p->attr->dtype == VLP_BF16 ? wide : vlp_real_data(p->y) + at;
+        vlp_widen(n, p->n + at, y);
+        affine(p, rows, y);
+        if (y == wide) vlp_narrow(n, wide, vlp_bf16_data(p->y) + at);
+    }
+}
+
+/* From h the same bits as the first time come out. */
+static void norm_again(vlp_node *node) {
+    norm_pass pass = describe(node);
+    vlp_tensor h = *node->in[X];
+    if (pass.attr->compact) {
+        vlp_parallel_for(vlp_row_count(pass.x), ROW_GRAIN, again_rows, &pass);
+        return;
+    }
+    h.dtype = VLP_REAL;
+    h.data = (void *)(uintptr_t)normalised_input(node);
+    pass.x = &h;
+    vlp_parallel_for(vlp_row_count(pass.x), ROW_GRAIN, norm_rows, &pass);
+}
+
+/* Each part of the rows has its own slice of the workspace: ROW_GRAIN rows of the gradient dh and
+ * of n, and its sums of dweight and dbias. */
 typedef struct {
     const norm_attr *attr;
     int64_t cols, padded;
     const vlp_real *h, *weight, *mean, *rstd, *dy, *dsum;
+    const uint16_t *n; /* instead of h and mean, or NULL */
     vlp_real *dx, *dresidual, *work;
     bool x_fresh, residual_fresh, want_input, want_weight, want_bias;
 } norm_gradient;
 
 static int64_t slice_elements(int64_t padded) {
-    return (ROW_GRAIN + 2) * padded;
+    return (2 * ROW_GRAIN + 2) * padded;
 }
 
-static void norm_kernel(const norm_gradient *g, int64_t at, int64_t rows, vlp_real *dh,
-                        vlp_real *dweight, vlp_real *dbias) {
+/* Where a part keeps what */
+typedef struct {
+    vlp_real *dh, *n, *dweight, *dbias;
+} norm_slice;
+
+static norm_slice slice_at(const norm_gradient *g, int part) {
+    vlp_real *base = g->work + part * slice_elements(g->padded);
+    vlp_real *sums = base + 2 * ROW_GRAIN * g->padded;
+    return (norm_slice){base, base + ROW_GRAIN * g->padded, sums, sums + g->padded};
+}
+
+static void norm_kernel(const norm_gradient *g, int64_t at, int64_t rows, const norm_slice *s) {
     const vlp_kernels *k = vlp_kernels_get();
     const vlp_real *h = g->h + at * g->cols, *dy = g->dy + at * g->cols;
+    vlp_real *dh = g->want_input ? s->dh : NULL;
+    vlp_real *dweight = g->want_weight ? s->dweight : NULL;
     if (g->attr->rms)
         k->rms_norm_backward(rows, g->cols, h, g->weight, g->rstd + at, dy, dh, dweight);
     else
         k->layer_norm_backward(rows, g->cols, h, g->weight, g->mean + at, g->rstd + at, dy, dh,
-                               dweight, dbias);
+                               dweight, g->want_bias ? s->dbias : NULL);
+}
+
+/* n is what it would be for mean 0 and deviation 1; dh = rstd times that gradient. */
+static void compact_kernel(const norm_gradient *g, int64_t at, int64_t rows, const norm_slice *s) {
+    static const vlp_real zero[ROW_GRAIN], one[ROW_GRAIN] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const vlp_kernels *k = vlp_kernels_get();
+    vlp_widen(rows * g->cols, g->n + at * g->cols, s->n);
+    k->layer_norm_backward(rows, g->cols, s->n, g->weight, zero, one, g->dy + at * g->cols,
+                           g->want_input ? s->dh : NULL, g->want_weight ? s->dweight : NULL,
+                           g->want_bias ? s->dbias : NULL);
+    for (int64_t i = 0; i < rows; i++) k->scale(g->cols, g->rstd[at + i], s->dh + i * g->cols);
 }
 
 static void norm_backward_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     const norm_gradient *g = ctx;
-    vlp_real *dh = g->work + thread * slice_elements(g->padded);
-    vlp_real *dweight = dh + ROW_GRAIN * g->padded, *dbias = dweight + g->padded;
-    memset(dweight, 0, 2 * (size_t)g->padded * sizeof(vlp_real));
+    norm_slice s = slice_at(g, thread);
+    memset(s.dweight, 0, 2 * (size_t)g->padded * sizeof(vlp_real));
     for (int64_t r = begin; r < end; r += ROW_GRAIN) {
         int64_t rows = end - r < ROW_GRAIN ? end - r : ROW_GRAIN;
         int64_t at = r * g->cols, n = rows * g->cols;
-        if (g->dsum)
-            memcpy(dh, g->dsum + at, (size_t)n * sizeof(vlp_real));
-        else
-            memset(dh, 0, (size_t)n * sizeof(vlp_real));
-        if (g->dy)
-            norm_kernel(g, r, rows, g->want_input ? dh : NULL, g->want_weight ? dweight : NULL,
-                        g->want_bias ? dbias : NULL);
-        if (g->dx) vlp_put(g->x_fresh, n, dh, g->dx + at);
-        if (g->dresidual) vlp_put(g->residual_fresh, n, dh, g->dresidual + at);
+        memset(s.dh, 0, (size_t)n * sizeof(vlp_real));
+        if (g->dy) (g->n ? compact_kernel : norm_kernel)(g, r, rows, &s);
+        if (g->dsum) vlp_put(false, n, g->dsum + at, s.dh);
+        if (g->dx) vlp_put(g->x_fresh, n, s.dh, g->dx + at);
+        if (g->dresidual) vlp_put(g->residual_fresh, n, s.dh, g->dresidual + at);
     }
 }
 
@@ -136,24 +223,21 @@ static void norm_backward_rows(int64_t begin, int64_t end, int thread, void *ctx
 static void reduce_parts(const norm_gradient *g, int parts, vlp_real *dweight, vlp_real *dbias) {
     const vlp_kernels *k = vlp_kernels_get();
     for (int i = 0; i < parts; i++) {
-        const vlp_real *sums = g->work + i * slice_elements(g->padded) + ROW_GRAIN * g->padded;
-        if (dweight) k->add(g->cols, sums, dweight);
-        if (dbias) k->add(g->cols, sums + g->padded, dbias);
+        norm_slice s = slice_at(g, i);
+        if (dweight) k->add(g->cols, s.dweight, dweight);
+        if (dbias) k->add(g->cols, s.dbias, dbias);
     }
-}
-
-static const vlp_real *normalised_input(const vlp_node *node) {
-    if (!node->in[RESIDUAL]) return vlp_real_data(node->in[X]);
-    return node->n_out > 1 ? vlp_real_data(node->out[1]) : node->saved[SUM];
 }
 
 static void norm_backward(vlp_node *node) {
     vlp_tensor *x = node->in[X], *residual = node->in[RESIDUAL];
     vlp_tensor *weight = node->in[WEIGHT], *bias = node->in[BIAS];
-    norm_gradient g = {.attr = node->attr,
+    const norm_attr *attr = node->attr;
+    norm_gradient g = {.attr = attr,
                        .cols = vlp_col_count(x),
                        .padded = padded_cols(x),
-                       .h = normalised_input(node),
+                       .h = attr->compact ? NULL : normalised_input(node),
+                       .n = attr->compact ? node->saved[KEPT] : NULL,
                        .weight = data_or_null(weight),
                        .mean = node->saved[MEAN],
                        .rstd = node->saved[RSTD],
@@ -184,21 +268,34 @@ const vlp_op vlp_op_layer_norm = {.name = "layer_norm",
                                   .forward = norm_forward,
                                   .backward = norm_backward,
                                   .workspace = norm_workspace,
-                                  .takes_bf16 = 1 << X};
+                                  .again = norm_again,
+                                  .takes_bf16 = 1 << X,
+                                  .idle = 1 << RESIDUAL,
+                                  .spent = 1};
 const vlp_op vlp_op_rms_norm = {.name = "rms_norm",
                                 .forward = norm_forward,
                                 .backward = norm_backward,
                                 .workspace = norm_workspace,
-                                .takes_bf16 = 1 << X};
+                                .again = norm_again,
+                                .takes_bf16 = 1 << X,
+                                .idle = 1 << RESIDUAL,
+                                .spent = 1};
 
-static void save_state(vlp_tape *tape, vlp_node *node, bool rms) {
-    const vlp_tensor *x = node->in[X];
-    size_t rows = (size_t)vlp_row_count(x) * sizeof(vlp_real);
+static void save_state(vlp_tape *tape, vlp_node *node) {
+    const norm_attr *attr = node->attr;
+    size_t rows = (size_t)vlp_row_count(node->in[X]) * sizeof(vlp_real);
+    size_t numbers = (size_t)vlp_numel(node->in[X]);
+    bool residual = node->in[RESIDUAL] != NULL;
     if (!node->recorded) return;
-    if (!rms) vlp_node_save(tape, node, MEAN, rows);
+    if (!attr->rms) vlp_node_save(tape, node, MEAN, rows);
     vlp_node_save(tape, node, RSTD, rows);
-    if (node->in[RESIDUAL] && node->n_out < 2)
-        vlp_node_save(tape, node, SUM, (size_t)vlp_numel(x) * sizeof(vlp_real));
+    if (attr->compact)
+        vlp_node_save(tape, node, KEPT, numbers * sizeof(uint16_t));
+    else if (residual && node->n_out < 2)
+        vlp_node_save(tape, node, KEPT, numbers * sizeof(vlp_real));
+    node->light = true;
+    if (residual || attr->compact) node->idle |= 1u << X;
+    if (attr->compact) node->spent |= 2;
 }
 
 static vlp_tensor *norm(vlp_tape *tape, const vlp_op *op, vlp_tensor *const in[4], norm_attr attr,
@@ -213,6 +310,7 @@ static vlp_tensor *norm(vlp_tape *tape, const vlp_op *op, vlp_tensor *const in[4
         VLP_ASSERT(!in[i] || vlp_numel(in[i]) == vlp_col_count(x),
                    "%s: x has %lld columns, weight or bias %lld", op->name,
                    (long long)vlp_col_count(x), (long long)vlp_numel(in[i]));
+    attr.compact = !attr.rms && vlp_tape_precision(tape) == VLP_BF16;
     if (!in[RESIDUAL]) x = vlp_to_real(tape, x);
     if (!x) return NULL;
     vlp_node *node =
@@ -222,7 +320,7 @@ static vlp_tensor *norm(vlp_tape *tape, const vlp_op *op, vlp_tensor *const in[4
     vlp_node_output(tape, node, attr.dtype, x->ndim, x->shape);
     vlp_tensor *h = x;
     if (sum && in[RESIDUAL]) h = vlp_node_output(tape, node, VLP_REAL, x->ndim, x->shape);
-    save_state(tape, node, attr.rms);
+    save_state(tape, node);
     vlp_tensor *y = vlp_tape_run(tape, node);
     if (sum && y) *sum = h;
     return y;
@@ -236,20 +334,20 @@ vlp_tensor *vlp_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *weight, vl
 vlp_tensor *vlp_add_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
                                vlp_tensor *weight, vlp_tensor *bias, double eps, vlp_tensor **sum) {
     return norm(tape, &vlp_op_layer_norm, (vlp_tensor *[]){x, residual, weight, bias},
-                (norm_attr){eps, false, VLP_REAL}, sum);
+                (norm_attr){.eps = eps, .dtype = VLP_REAL}, sum);
 }
 
 vlp_tensor *vlp_branch_layer_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual,
                                   vlp_tensor *weight, vlp_tensor *bias, double eps,
                                   vlp_tensor **sum) {
     return norm(tape, &vlp_op_layer_norm, (vlp_tensor *[]){x, residual, weight, bias},
-                (norm_attr){eps, false, vlp_tape_precision(tape)}, sum);
+                (norm_attr){.eps = eps, .dtype = vlp_tape_precision(tape)}, sum);
 }
 
 vlp_tensor *vlp_rms_norm(vlp_tape *tape, vlp_tensor *x, vlp_tensor *residual, vlp_tensor *weight,
                          double eps, vlp_tensor **sum) {
     return norm(tape, &vlp_op_rms_norm, (vlp_tensor *[]){x, residual, weight, NULL},
-                (norm_attr){eps, true, VLP_REAL}, sum);
+                (norm_attr){.eps = eps, .rms = true, .dtype = VLP_REAL}, sum);
 }
 
 /* y = x / max(|x|, eps).  keeps |x| [rows] ----------------------------------------------------- */

@@ -130,7 +130,8 @@ static size_t patch_workspace(const vlp_node *node) {
 const vlp_op vlp_op_patch_embed = {.name = "patch_embed",
                                    .forward = patch_forward,
                                    .backward = patch_backward,
-                                   .workspace = patch_workspace};
+                                   .workspace = patch_workspace,
+                                   .spent = 1};
 
 vlp_tensor *vlp_patch_embed(vlp_tape *tape, vlp_tensor *pixels, vlp_tensor *w, vlp_tensor *bias,
                             int64_t patch) {

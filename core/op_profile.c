@@ -53,8 +53,14 @@ static double output_gradient(const vlp_tensor *x) {
     return x->grad ? (double)vlp_numel(x) * (double)sizeof(vlp_real) : 0;
 }
 
+static double saved_bytes(const vlp_node *node) {
+    double sum = 0;
+    for (int i = 0; i < VLP_NODE_SAVED; i++) sum += (double)node->saved_bytes[i];
+    return sum;
+}
+
 double vlp_op_profile_bytes(const vlp_node *node, bool backward) {
-    double kept = (double)node->saved_bytes;
+    double kept = saved_bytes(node);
     if (!backward)
         return is_view(node)
                    ? 0

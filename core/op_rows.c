@@ -189,7 +189,8 @@ vlp_tensor *vlp_reshape(vlp_tape *tape, vlp_tensor *x, int ndim, const int64_t *
     VLP_ASSERT(x, "reshape: x is missing");
     vlp_node *node = vlp_tape_node(tape, &vlp_op_reshape, (vlp_tensor *[]){x}, 1, 1, NULL, 0);
     if (!node) return NULL;
-    vlp_tensor *y = vlp_node_view(tape, node, ndim, shape, x->data);
+    node->in[0]->shared = true;
+    vlp_tensor *y = vlp_node_view(tape, node, ndim, shape, node->in[0]->data);
     VLP_ASSERT(!y || vlp_numel(y) == vlp_numel(x), "reshape: %lld elements into %lld",
                (long long)vlp_numel(x), (long long)vlp_numel(y));
     return vlp_tape_run(tape, node);

@@ -13,8 +13,9 @@
  * without checks and vlp_tape_status (or vlp_tape_backward) is asked once. A warm step never calls
  * malloc.
  *
- * Memory: tensors of the step live until the next begin. Gradients of intermediate tensors come
- * from a pool and go back to it as soon as their op has run backward. */
+ * Memory: tensors of the step live until the next begin, or, with vlp_tape_set_reuse, until
+ * backward has passed them. Gradients of intermediate tensors go as soon as their op has run
+ * backward. */
 #ifndef VLP_CORE_TAPE_H
 #define VLP_CORE_TAPE_H
 
@@ -28,18 +29,24 @@ enum { VLP_NODE_INPUTS = 8, VLP_NODE_OUTPUTS = 2, VLP_NODE_SAVED = 3 };
 
 /* An op: what a node does. forward fills out[].data; backward reads out[].grad (NULL for an output
  * that no loss reaches) and adds into in[].grad through vlp_grad_add or vlp_grad_write. workspace
- * gives the bytes of scratch that node->work points to during either call (NULL = none). Neither is
+ * gives the bytes of scratch that node->work points to during any call (NULL = none). None is
  * called while rehearsing. Bit i of takes_bf16 says that input i may be VLP_BF16; other inputs of
- * that type reach the op as VLP_REAL copies. gradient_only and picks are for profiles. */
+ * that type reach the op as VLP_REAL copies.
+ *
+ * What backward does not read need not be kept: bit i of idle says so of input i, bit i of spent of
+ * output i; constructors may set more such bits of the node. A node with `light` set can fill the
+ * data of out[0] anew by `again`, from what backward keeps and the inputs in again_reads.
+ * gradient_only: backward reads no values, only the outputs' gradients. */
 typedef struct {
     const char *name;
     void (*forward)(vlp_node *node);
     void (*backward)(vlp_node *node);
     size_t (*workspace)(const vlp_node *node);
-    unsigned takes_bf16;
-    bool random;        /* it draws from node->seed */
-    bool gradient_only; /* backward reads no values, only the outputs' gradients */
-    unsigned picks;     /* bit i: of input i it reads as many elements as it makes */
+    void (*again)(vlp_node *node);
+    unsigned takes_bf16, idle, spent, again_reads;
+    bool random; /* it draws from node->seed */
+    bool gradient_only;
+    unsigned picks; /* for profiles, bit i: of input i it reads as many elements as it makes */
 } vlp_op;
 
 struct vlp_node {
@@ -49,11 +56,13 @@ struct vlp_node {
     int n_in, n_out;
     void *attr;                  /* the op's own options, copied into the step */
     void *saved[VLP_NODE_SAVED]; /* what forward keeps for backward (step memory) */
-    size_t saved_bytes;          /* of all of them */
-    void *work;                  /* scratch of this call */
-    uint64_t seed;               /* key of the node's random numbers */
-    bool recorded;               /* backward will visit it */
-    bool bf16;                   /* the step's precision: products and branches in bfloat16 */
+    size_t saved_bytes[VLP_NODE_SAVED];
+    void *work;           /* scratch of this call */
+    uint64_t seed;        /* key of the node's random numbers */
+    bool recorded;        /* backward will visit it */
+    bool light;           /* op->again can be called */
+    unsigned idle, spent; /* those of the op, and more */
+    bool bf16;            /* the step's precision: products and branches in bfloat16 */
     double flops; /* of forward; backward is counted once more for each input with a gradient */
 };
 
@@ -67,6 +76,8 @@ vlp_status vlp_tape_plan(vlp_tape *tape);
 vlp_status vlp_tape_open(vlp_tape *tape, size_t extra);
 /* Bytes that a step needs, known after the rehearsal: tensors and gradients, workspace. */
 size_t vlp_tape_bytes(const vlp_tape *tape);
+/* The most that was in use since the tape was opened. */
+size_t vlp_tape_used(const vlp_tape *tape);
 
 /* Forgets the tensors of the step before. (seed, step) key the random numbers of dropout and the
  * like. */
@@ -83,8 +94,15 @@ bool vlp_tape_training(const vlp_tape *tape);
  * build. */
 void vlp_tape_set_precision(vlp_tape *tape, vlp_dtype precision);
 vlp_dtype vlp_tape_precision(const vlp_tape *tape);
-/* For tests: scratch is all NaN before every call of an op, so that what it forgets to set shows.
- * It ends at a page that cannot be touched in any case. */
+/* With true, backward gives the memory of tensors that it has passed to gradients, and
+ * vlp_tape_forget that of others: then only scalars and the gradients of leaves may be read after
+ * backward. Off by default. Costs a second pass of cheap ops. */
+void vlp_tape_set_reuse(vlp_tape *tape, bool reuse);
+/* Says that no op to come reads x (NULL is legal). If backward does not need it either, or its op
+ * can compute it again, its memory serves others from now on; else nothing happens. */
+void vlp_tape_forget(vlp_tape *tape, vlp_tensor *x);
+/* For tests: memory that is given back is all NaN, and scratch is before every call of an op, so
+ * that what it forgets to set shows. It ends at a page that cannot be touched in any case. */
 void vlp_tape_set_poison(vlp_tape *tape, bool poison);
 /* True while rehearsing: data of tensors must not be looked at. */
 bool vlp_tape_planning(const vlp_tape *tape);

@@ -18,6 +18,10 @@ int64_t vlp_numel(const vlp_tensor *tensor) {
     return n;
 }
 
+size_t vlp_tensor_bytes(const vlp_tensor *tensor) {
+    return (size_t)vlp_numel(tensor) * vlp_dtype_size(tensor->dtype);
+}
+
 int64_t vlp_col_count(const vlp_tensor *tensor) {
     return tensor->ndim ? tensor->shape[tensor->ndim - 1] : 1;
 }

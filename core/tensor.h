@@ -29,11 +29,17 @@ typedef struct vlp_tensor {
     bool grad_fresh; /* grad is allocated but holds no value yet */
     struct vlp_packed *packed; /* keeps a parameter packed for its products, or NULL */
     bool parameter;            /* of a parameter store */
+    struct vlp_node *maker;    /* whose step memory the data are; NULL for leaves and views */
+    bool shared;               /* views use the data too */
+    bool awaited;              /* backward will read the data */
+    bool copy;                 /* made for one reader */
+    bool forgotten;            /* the data are gone until they are computed again */
     bool reached; /* a parameter that a backward pass came to since gradients were zeroed */
 } vlp_tensor;
 
 size_t vlp_dtype_size(vlp_dtype dtype);
 
+size_t vlp_tensor_bytes(const vlp_tensor *tensor); /* of its data */
 /* Number of elements; 1 for a scalar. */
 int64_t vlp_numel(const vlp_tensor *tensor);
 /* The last dimension, and the product of all others ("rows"). */

@@ -162,18 +162,63 @@ static vlp_real run_step(world *w, uint64_t step) {
     return vlp_real_data(loss)[0];
 }
 
-/* The step fits into what the rehearsal counted, and leaves nothing of it but a page's rest. */
+/* The step fits into what the rehearsal counted, and needs no less. */
 static void test_core_tape__rehearsal_counts_what_the_step_uses(void **state) {
     world *w = *state;
-    plan(w);
-    size_t planned = vlp_tape_bytes(w->tape);
-    assert_int_equal(vlp_tape_open(w->tape, 0), VLP_OK);
-    assert_in_range(vlp_tape_bytes(w->tape), planned, planned + 2 * 4096);
-    for (uint64_t i = 0; i < 2; i++) {
-        run_step(w, i);
-        assert_null(vlp_tape_alloc(w->tape, 4097));
+    for (int reuse = 0; reuse < 2; reuse++) {
+        vlp_tape_set_reuse(w->tape, reuse);
+        plan(w);
+        size_t planned = vlp_tape_bytes(w->tape);
+        assert_int_equal(vlp_tape_open(w->tape, 0), VLP_OK);
+        assert_int_equal(vlp_tape_bytes(w->tape), planned);
+        for (uint64_t i = 0; i < 2; i++) {
+            run_step(w, i);
+            assert_int_equal(vlp_tape_used(w->tape), planned);
+        }
+        assert_null(vlp_tape_alloc(w->tape, planned + 4097));
         assert_int_equal(vlp_tape_status(w->tape), VLP_ERR_MEMORY);
     }
+}
+
+/* Backward passes what it is done with to gradients, so the peak is hardly above what forward
+ * keeps; only scalars can be read afterwards. */
+static void test_core_tape__backward_reuses_what_it_has_passed(void **state) {
+    world *w = *state;
+    size_t bytes = (size_t)w->params->total * sizeof(vlp_real), planned[2];
+    vlp_real *grads = vlp_alloc(bytes), loss[2];
+    for (int reuse = 0; reuse < 2; reuse++) {
+        vlp_tape_set_reuse(w->tape, reuse);
+        vlp_tape_set_poison(w->tape, reuse);
+        plan(w);
+        planned[reuse] = vlp_tape_bytes(w->tape);
+        assert_int_equal(vlp_tape_open(w->tape, 0), VLP_OK);
+        loss[reuse] = run_step(w, 1);
+        if (reuse) assert_memory_equal(grads, w->params->grads, bytes);
+        memcpy(grads, w->params->grads, bytes);
+    }
+    assert_true(loss[0] == loss[1]);
+    assert_true(planned[1] < planned[0]);
+    vlp_free(grads);
+}
+
+static void test_core_tape__forget_frees_what_backward_does_not_need(void **state) {
+    world *w = *state;
+    vlp_tape_set_reuse(w->tape, true);
+    assert_int_equal(vlp_tape_open(w->tape, 1 << 20), VLP_OK);
+    vlp_tensor *sum = vlp_add(w->tape, w->positions, w->positions);
+    vlp_tensor *twice = vlp_scale(w->tape, sum, 2);
+    vlp_tape_forget(w->tape, sum);
+    assert_null(sum->data);
+    vlp_tensor *square = vlp_mul(w->tape, twice, twice); /* whose backward reads its inputs */
+    vlp_tape_forget(w->tape, twice);
+    assert_non_null(twice->data);
+    vlp_tensor *view = vlp_reshape(w->tape, square, 1, (int64_t[]){LENGTH * WIDTH});
+    vlp_tape_forget(w->tape, square);
+    assert_ptr_equal(view->data, square->data);
+    vlp_tape_set_grad(w->tape, false);
+    vlp_tape_forget(w->tape, view);
+    vlp_tape_forget(w->tape, NULL);
+    assert_non_null(view->data);
 }
 
 /* Whichever op is the first to find the memory full, the step fails in order. */
@@ -505,6 +550,8 @@ static void test_core_tape__profile_counts_what_passes_move(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rehearsal_counts_what_the_step_uses),
+        TEST(backward_reuses_what_it_has_passed),
+        TEST(forget_frees_what_backward_does_not_need),
         TEST(every_shortage_of_memory_is_reported),
         TEST(failure_is_sticky_until_the_next_step),
         TEST(same_seed_and_threads_give_the_same_bits),

@@ -52,8 +52,8 @@ static vlp_tensor *embed(vlp_tape *tape, const vlp_bert *bert, const vlp_tokens 
             vlp_embedding(tape, bert->types, segment_ids(tape, tokens), 2, leading, -1);
         x = vlp_add(tape, x, types);
     }
-    x = vlp_add_positions(tape, x, bert->positions, place);
-    x = vlp_norm_forward(tape, &bert->norm, x);
+    x = vlp_forgetting(tape, x, vlp_add_positions(tape, x, bert->positions, place));
+    x = vlp_forgetting(tape, x, vlp_norm_forward(tape, &bert->norm, x));
     return vlp_dropout(tape, x, bert->config.dropout);
 }
 

@@ -31,11 +31,12 @@ const char *vlp_step_precision_name(const vlp_recipe *recipe) {
 void vlp_step_prepare(vlp_tape *tape, const vlp_recipe *recipe) {
     vlp_tape_set_precision(tape, vlp_step_precision(recipe));
     vlp_tape_set_recompute(tape, recipe->recompute);
+    vlp_tape_set_reuse(tape, true);
 }
 
 vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length,
                              vlp_contrast *contrast, double *flops) {
-    enum { SLACK = 1 << 20, SLACK_SHARE = 16 };
+    enum { SLACK = 1 << 20 };
     vlp_pairs pairs = {.batch = batch, .tokens = {.batch = batch, .length = length}};
     vlp_tensor *terms[VLP_MAX_OBJECTIVES];
     VLP_TRY(vlp_tape_plan(step->tape));
@@ -45,7 +46,9 @@ vlp_status vlp_step_rehearse(const vlp_step *step, int64_t batch, int64_t length
     VLP_TRY(vlp_tape_backward(step->tape, loss));
     *flops = vlp_tape_flops(step->tape);
     if (contrast) VLP_TRY(vlp_contrast_rehearse(contrast, step));
-    return vlp_tape_open(step->tape, vlp_tape_bytes(step->tape) / SLACK_SHARE + SLACK);
+    /* Other lengths of captions leave other holes between tensors. What is not touched is only
+     * addresses. */
+    return vlp_tape_open(step->tape, vlp_tape_bytes(step->tape) + SLACK);
 }
 
 vlp_optimizer_options vlp_step_optimizer(const vlp_recipe *recipe) {

@@ -76,13 +76,16 @@ vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixe
     vlp_tensor *positions = vlp_vit_positions(tape, vit, pixels->shape[2], pixels->shape[3]);
     vlp_tensor *x =
         vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias, c->patch);
-    if (mask) x = vlp_mask_rows(tape, x, vit->mask_token, mask);
-    if (vit->distillation_token) x = vlp_prepend_tokens(tape, vit->distillation_token, x);
-    if (vit->class_token) x = vlp_prepend_tokens(tape, vit->class_token, x);
-    x = vlp_add_positions(tape, x, positions, 0);
-    x = vlp_dropout(tape, x, c->dropout);
-    if (c->input_norm) x = vlp_norm_forward(tape, &vit->input_norm, x);
-    return vlp_stack_forward(
+    if (mask) x = vlp_forgetting(tape, x, vlp_mask_rows(tape, x, vit->mask_token, mask));
+    if (vit->distillation_token)
+        x = vlp_forgetting(tape, x, vlp_prepend_tokens(tape, vit->distillation_token, x));
+    if (vit->class_token)
+        x = vlp_forgetting(tape, x, vlp_prepend_tokens(tape, vit->class_token, x));
+    x = vlp_forgetting(tape, x, vlp_add_positions(tape, x, positions, 0));
+    x = vlp_forgetting(tape, x, vlp_dropout(tape, x, c->dropout));
+    if (c->input_norm) x = vlp_forgetting(tape, x, vlp_norm_forward(tape, &vit->input_norm, x));
+    vlp_tensor *y = vlp_stack_forward(
         tape, &vit->stack, x,
         &(vlp_stack_input){.final_norm = c->output_norm ? &vit->norm : NULL, .hidden = hidden});
+    return hidden ? y : vlp_forgetting(tape, x, y);
 }
