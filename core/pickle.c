@@ -197,16 +197,17 @@ static vlp_status push_sequence(machine *m, vlp_pickle_kind kind, vlp_pickle_val
     return push(m, value);
 }
 
-static vlp_status push_marked(machine *m, vlp_pickle_kind kind) {
+static vlp_status push_marked(machine *m, int kind) {
     vlp_pickle_value **items;
     size_t n;
     VLP_TRY(take_marked(m, &items, &n));
     if (kind == VLP_PICKLE_DICT && n % 2) return damaged(m, "a key has no value");
-    return push_sequence(m, kind, items, n);
+    return push_sequence(m, (vlp_pickle_kind)kind, items, n);
 }
 
 /* A tuple of the last n values. */
-static vlp_status push_tuple(machine *m, size_t n) {
+static vlp_status push_tuple(machine *m, int count) {
+    size_t n = (size_t)count;
     if (m->depth - floor_of(m) < n) return damaged(m, "the stack is empty");
     m->depth -= n;
     vlp_pickle_value *items[3];
@@ -307,7 +308,9 @@ static vlp_status add_items(machine *m, vlp_pickle_value *const *items, size_t n
     return append(to, items, n);
 }
 
-static vlp_status add_one(machine *m, size_t n) {
+/* The last value to a list, or the last two as a key and its value to a dict. */
+static vlp_status add_one(machine *m, int count) {
+    size_t n = (size_t)count;
     if (m->depth - floor_of(m) < n) return damaged(m, "the stack is empty");
     m->depth -= n;
     vlp_pickle_value *items[2];
@@ -315,11 +318,11 @@ static vlp_status add_one(machine *m, size_t n) {
     return add_items(m, items, n, n == 2);
 }
 
-static vlp_status add_marked(machine *m, bool pairs) {
+static vlp_status add_marked(machine *m, int pairs) {
     vlp_pickle_value **items;
     size_t n;
     VLP_TRY(take_marked(m, &items, &n));
-    return add_items(m, items, n, pairs);
+    return add_items(m, items, n, pairs != 0);
 }
 
 static vlp_status put(machine *m, uint64_t slot) {
@@ -332,15 +335,25 @@ static vlp_status put(machine *m, uint64_t slot) {
     return VLP_OK;
 }
 
-static vlp_status get(machine *m, uint64_t slot) {
+static vlp_status memoize(machine *m) {
+    return put(m, m->memo_next);
+}
+
+static vlp_status put_slot(machine *m, int bytes) {
+    uint64_t slot;
+    VLP_TRY(number(m, bytes, &slot));
+    return put(m, slot);
+}
+
+static vlp_status get_slot(machine *m, int bytes) {
+    uint64_t slot;
+    VLP_TRY(number(m, bytes, &slot));
     if (slot >= m->memo_room || !m->memo[slot]) return damaged(m, "a memo that was not filled");
     return push(m, m->memo[slot]);
 }
 
-static vlp_status memo_bytes(machine *m, int bytes, vlp_status (*use)(machine *, uint64_t)) {
-    uint64_t slot;
-    VLP_TRY(number(m, bytes, &slot));
-    return use(m, slot);
+static vlp_status push_bool(machine *m, int value) {
+    return push_int(m, VLP_PICKLE_BOOL, value);
 }
 
 static vlp_status int_bytes(machine *m, int bytes) {
@@ -349,8 +362,8 @@ static vlp_status int_bytes(machine *m, int bytes) {
     return push_int(m, VLP_PICKLE_INT, bytes == 4 ? (int32_t)(uint32_t)value : (int64_t)value);
 }
 
-static vlp_status skip(machine *m, size_t bytes) {
-    VLP_TRY(need(m, bytes));
+static vlp_status skip(machine *m, int bytes) {
+    VLP_TRY(need(m, (size_t)bytes));
     m->at += bytes;
     return VLP_OK;
 }
@@ -365,107 +378,76 @@ static vlp_status stop(machine *m) {
     return m->mark_count ? damaged(m, "a mark is open at its end") : pop(m, &m->pickle->top);
 }
 
-static vlp_status push_plain(machine *m, vlp_pickle_kind kind) {
+static vlp_status push_plain(machine *m, int kind) {
     vlp_pickle_value *value = NULL;
-    return push_new(m, kind, &value);
+    return push_new(m, (vlp_pickle_kind)kind, &value);
 }
 
-/* One opcode; their letters are those of Python's pickle module. */
+/* The opcodes by their bytes, with the names of Python's pickle module. One of the two runs. */
+typedef struct {
+    vlp_status (*run)(machine *m);
+    vlp_status (*with)(machine *m, int operand);
+    int operand; /* bytes that follow, values that are taken, or the kind that is made */
+} opcode;
+
+static const opcode opcodes[256] = {
+    [0x80] = {.with = skip, .operand = 1}, /* PROTO */
+    [0x95] = {.with = skip, .operand = 8}, /* FRAME */
+    ['('] = {.run = mark},
+    ['.'] = {.run = stop},
+    ['0'] = {.run = drop},
+    ['N'] = {.with = push_plain, .operand = VLP_PICKLE_NONE},
+    [0x88] = {.with = push_bool, .operand = 1}, /* NEWTRUE */
+    [0x89] = {.with = push_bool, .operand = 0}, /* NEWFALSE */
+    ['J'] = {.with = int_bytes, .operand = 4},  /* BININT */
+    ['K'] = {.with = int_bytes, .operand = 1},
+    ['M'] = {.with = int_bytes, .operand = 2},
+    [0x8a] = {.with = push_long, .operand = 1}, /* LONG1 */
+    [0x8b] = {.with = push_long, .operand = 4}, /* LONG4 */
+    ['G'] = {.run = push_float},
+    ['X'] = {.with = push_text, .operand = 4},  /* BINUNICODE */
+    ['T'] = {.with = push_text, .operand = 4},  /* BINSTRING */
+    ['B'] = {.with = push_text, .operand = 4},  /* BINBYTES */
+    ['U'] = {.with = push_text, .operand = 1},  /* SHORT_BINSTRING */
+    ['C'] = {.with = push_text, .operand = 1},  /* SHORT_BINBYTES */
+    [0x8c] = {.with = push_text, .operand = 1}, /* SHORT_BINUNICODE */
+    [0x8d] = {.with = push_text, .operand = 8}, /* BINUNICODE8 */
+    [0x8e] = {.with = push_text, .operand = 8}, /* BINBYTES8 */
+    ['}'] = {.with = push_plain, .operand = VLP_PICKLE_DICT},
+    ['d'] = {.with = push_marked, .operand = VLP_PICKLE_DICT},
+    [']'] = {.with = push_plain, .operand = VLP_PICKLE_LIST},
+    ['l'] = {.with = push_marked, .operand = VLP_PICKLE_LIST},
+    [')'] = {.with = push_plain, .operand = VLP_PICKLE_TUPLE},
+    ['t'] = {.with = push_marked, .operand = VLP_PICKLE_TUPLE},
+    [0x85] = {.with = push_tuple, .operand = 1}, /* TUPLE1 */
+    [0x86] = {.with = push_tuple, .operand = 2},
+    [0x87] = {.with = push_tuple, .operand = 3},
+    ['a'] = {.with = add_one, .operand = 1},    /* APPEND */
+    ['e'] = {.with = add_marked, .operand = 0}, /* APPENDS */
+    ['s'] = {.with = add_one, .operand = 2},    /* SETITEM */
+    ['u'] = {.with = add_marked, .operand = 1}, /* SETITEMS */
+    ['c'] = {.run = global_lines},
+    [0x93] = {.run = global_stack},
+    ['R'] = {.run = call},  /* REDUCE */
+    [0x81] = {.run = call}, /* NEWOBJ */
+    ['b'] = {.run = build},
+    ['Q'] = {.run = persistent},
+    ['q'] = {.with = put_slot, .operand = 1}, /* BINPUT */
+    ['r'] = {.with = put_slot, .operand = 4},
+    ['h'] = {.with = get_slot, .operand = 1}, /* BINGET */
+    ['j'] = {.with = get_slot, .operand = 4},
+    [0x94] = {.run = memoize},
+};
+
 static vlp_status step(machine *m) {
     uint64_t byte;
     VLP_TRY(number(m, 1, &byte));
-    switch ((uint8_t)byte) {
-    case 0x80: /* PROTO */
-        return skip(m, 1);
-    case 0x95: /* FRAME */
-        return skip(m, 8);
-    case '(':
-        return mark(m);
-    case '.':
-        return stop(m);
-    case '0':
-        return drop(m);
-    case 'N':
-        return push_plain(m, VLP_PICKLE_NONE);
-    case 0x88: /* NEWTRUE */
-        return push_int(m, VLP_PICKLE_BOOL, 1);
-    case 0x89: /* NEWFALSE */
-        return push_int(m, VLP_PICKLE_BOOL, 0);
-    case 'J': /* BININT */
-        return int_bytes(m, 4);
-    case 'K':
-        return int_bytes(m, 1);
-    case 'M':
-        return int_bytes(m, 2);
-    case 0x8a: /* LONG1 */
-        return push_long(m, 1);
-    case 0x8b: /* LONG4 */
-        return push_long(m, 4);
-    case 'G':
-        return push_float(m);
-    case 'X': /* BINUNICODE */
-    case 'T': /* BINSTRING */
-    case 'B': /* BINBYTES */
-        return push_text(m, 4);
-    case 'U':  /* SHORT_BINSTRING */
-    case 'C':  /* SHORT_BINBYTES */
-    case 0x8c: /* SHORT_BINUNICODE */
-        return push_text(m, 1);
-    case 0x8d: /* BINUNICODE8 */
-    case 0x8e: /* BINBYTES8 */
-        return push_text(m, 8);
-    case '}':
-        return push_plain(m, VLP_PICKLE_DICT);
-    case 'd':
-        return push_marked(m, VLP_PICKLE_DICT);
-    case ']':
-        return push_plain(m, VLP_PICKLE_LIST);
-    case 'l':
-        return push_marked(m, VLP_PICKLE_LIST);
-    case ')':
-        return push_plain(m, VLP_PICKLE_TUPLE);
-    case 't':
-        return push_marked(m, VLP_PICKLE_TUPLE);
-    case 0x85: /* TUPLE1 */
-        return push_tuple(m, 1);
-    case 0x86:
-        return push_tuple(m, 2);
-    case 0x87:
-        return push_tuple(m, 3);
-    case 'a':
-        return add_one(m, 1);
-    case 'e':
-        return add_marked(m, false);
-    case 's':
-        return add_one(m, 2);
-    case 'u':
-        return add_marked(m, true);
-    case 'c':
-        return global_lines(m);
-    case 0x93: /* STACK_GLOBAL */
-        return global_stack(m);
-    case 'R':
-    case 0x81: /* NEWOBJ */
-        return call(m);
-    case 'b':
-        return build(m);
-    case 'Q':
-        return persistent(m);
-    case 'q':
-        return memo_bytes(m, 1, put);
-    case 'r':
-        return memo_bytes(m, 4, put);
-    case 'h':
-        return memo_bytes(m, 1, get);
-    case 'j':
-        return memo_bytes(m, 4, get);
-    case 0x94: /* MEMOIZE */
-        return put(m, m->memo_next);
-    default:
-        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
-                        "%s: byte %zu of its pickle, 0x%02x, is none that tensors need", m->where,
-                        (size_t)(m->at - m->data) - 1, (unsigned)byte);
-    }
+    const opcode *code = &opcodes[byte];
+    if (code->run) return code->run(m);
+    if (code->with) return code->with(m, code->operand);
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: byte %zu of its pickle, 0x%02x, is none that tensors need", m->where,
+                    (size_t)(m->at - m->data) - 1, (unsigned)byte);
 }
 
 vlp_status vlp_pickle_read(vlp_pickle **out, const uint8_t *data, size_t len,
