@@ -187,7 +187,8 @@ vlp_status cli_check_job(const cli_args *args, const char *job) {
 }
 
 static vlp_status check_pairs(const cli_command *command, const cli_args *args) {
-    static const cli_pair none = {NULL, NULL}, quiet_or_not[] = {{"--quiet", "--verbose"}, none};
+    static const cli_pair none = {NULL, NULL},
+                          quiet_or_not[] = {{"--quiet", "--verbose"}, {NULL, NULL}};
     const cli_pair *clashes[] = {quiet_or_not, command->clashes ? command->clashes : &none};
     for (size_t t = 0; t < VLP_COUNT(clashes); t++)
         for (const cli_pair *p = clashes[t]; p->first; p++)
