@@ -97,6 +97,8 @@ const char *cli_duration(double seconds, char out[32]);
 /* Prints one line of JSON to stdout and frees the value. */
 struct json_t;
 void cli_print_json(struct json_t *value);
+/* A field of a CSV row, quoted where it must be. */
+void cli_print_csv(const char *text);
 
 /* Lines of a text file, or the parts of "a,b,c" (or one template with {}) when there is no such
  * file. Free with cli_list_free. */

@@ -1,7 +1,6 @@
 #include "apps/commands.h"
 #include "apps/generate_flags.h"
-#include "apps/open_index.h"
-#include "apps/paths.h"
+#include "apps/pictures.h"
 
 #include "core/json.h"
 #include "train/captioner.h"
@@ -18,9 +17,8 @@ static const cli_flag flags[] = {
 };
 
 typedef struct {
-    FILE *errors;
+    cli_pictures pictures;
     bool json;
-    int64_t done, total, skipped;
 } job;
 
 static void print(const vlp_captioned *p, const job *j) {
@@ -36,27 +34,14 @@ static void print(const vlp_captioned *p, const job *j) {
 
 static bool on_picture(const vlp_captioned *p, void *user) {
     job *j = user;
-    j->done++;
-    if (p->reason) {
-        j->skipped++;
-        cli_skipped(p->path, p->reason, j->errors);
-    } else {
-        print(p, j);
-    }
-    if (j->total > 1)
-        cli_progress("%lld of %lld pictures", (long long)j->done, (long long)j->total);
-    return !cli_stop && !ferror(stdout);
+    if (!p->reason) print(p, j);
+    return cli_pictures_count(&j->pictures, p->path, p->reason, 1);
 }
 
-static void on_unreadable(const char *path, void *user) {
-    job *j = user;
-    j->skipped++;
-    cli_skipped(path, "this folder cannot be listed", j->errors);
-}
-
-static vlp_status caption(const cli_args *args, job *j, const cli_list *paths) {
+static vlp_status caption(const cli_args *args, job *j) {
     vlp_captioner_options o = {.generate = vlp_generate_defaults(),
                                .prompt = cli_text(args, "--prompt", NULL)};
+    const cli_list *paths = &j->pictures.paths;
     vlp_captioner *c;
     VLP_TRY(cli_generate(args, &o.generate));
     VLP_TRY(cli_int(args, "--batch", 16, 1, 1024, &o.batch));
@@ -65,32 +50,17 @@ static vlp_status caption(const cli_args *args, job *j, const cli_list *paths) {
     vlp_status status =
         vlp_captioner_files(c, (const char *const *)paths->items, paths->count, on_picture, j);
     vlp_captioner_free(c);
-    if (status == VLP_OK && cli_stop)
-        return VLP_FAIL(VLP_ERR_INTERRUPTED, "interrupted after %lld of %lld pictures",
-                        (long long)j->done, (long long)j->total);
-    return status;
-}
-
-static vlp_status find(const cli_args *args, job *j, cli_list *paths) {
-    VLP_TRY(cli_open_errors(&j->errors, cli_text(args, "--errors", NULL)));
-    VLP_TRY(cli_paths(paths, args->positional + 1, args->n_positional - 1, on_unreadable, j));
-    j->total = paths->count;
-    if (j->total > 0) return VLP_OK;
-    return VLP_FAIL(VLP_ERR_NOT_FOUND, "no pictures under %s", args->positional[1]);
+    return status == VLP_OK ? cli_pictures_interrupted(&j->pictures) : status;
 }
 
 static int run(const cli_args *args) {
     if (args->n_positional < 2)
         return cli_usage("caption needs a model and pictures: vlp caption run photo.jpg");
-    cli_list paths = {0};
     job j = {.json = cli_has(args, "--json")};
     cli_watch_signals();
-    vlp_status status = find(args, &j, &paths);
-    if (status == VLP_OK) status = caption(args, &j, &paths);
-    if (j.errors) fclose(j.errors);
-    cli_list_free(&paths);
-    if (status != VLP_OK) return cli_fail(status);
-    return j.skipped > 0 ? EXIT_SKIPPED : EXIT_DONE;
+    vlp_status status = cli_pictures_find(&j.pictures, args);
+    if (status == VLP_OK) status = caption(args, &j);
+    return cli_pictures_end(&j.pictures, status);
 }
 
 const cli_command cmd_caption = {

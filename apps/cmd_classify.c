@@ -1,10 +1,8 @@
 #include "apps/commands.h"
-#include "apps/open_index.h"
-#include "apps/paths.h"
+#include "apps/pictures.h"
 
 #include "core/json.h"
 #include "train/classify.h"
-#include "train/report.h"
 
 #include <stdio.h>
 
@@ -23,9 +21,9 @@ static const cli_flag flags[] = {
 static const cli_pair clashes[] = {{"--json", "--csv"}, {NULL, NULL}};
 
 typedef struct {
-    const cli_list *classes;
-    FILE *errors;
-    int64_t top, done, total, skipped;
+    cli_pictures pictures;
+    cli_list classes, templates;
+    int64_t top;
     double threshold;
     void (*print)(const vlp_classified *picture, const char *label, void *job);
 } job;
@@ -36,7 +34,7 @@ static void print_json(const vlp_classified *p, const char *unknown, void *user)
     vlp_json_set_string(line, "image", p->path);
     for (int64_t k = 0; k < j->top; k++) {
         vlp_json *one = vlp_json_new_object();
-        vlp_json_set_string(one, "label", j->classes->items[p->order[k]]);
+        vlp_json_set_string(one, "label", j->classes.items[p->order[k]]);
         vlp_json_set_double(one, "score", (double)p->probabilities[p->order[k]]);
         if (k == 0 && unknown) {
             vlp_json_set(line, "best", vlp_json_copy(one));
@@ -49,18 +47,12 @@ static void print_json(const vlp_classified *p, const char *unknown, void *user)
     cli_print_json(line);
 }
 
-static void print_field(const char *text) {
-    vlp_buf quoted = {0};
-    if (vlp_csv_quote(&quoted, text) == VLP_OK) fputs(quoted.data, stdout);
-    vlp_buf_free(&quoted);
-}
-
 static void print_csv(const vlp_classified *p, const char *unknown, void *user) {
     const job *j = user;
-    print_field(p->path);
+    cli_print_csv(p->path);
     for (int64_t k = 0; k < j->top; k++) {
         putchar(',');
-        print_field(k == 0 && unknown ? unknown : j->classes->items[p->order[k]]);
+        cli_print_csv(k == 0 && unknown ? unknown : j->classes.items[p->order[k]]);
         printf(",%.6g", (double)p->probabilities[p->order[k]]);
     }
     putchar('\n');
@@ -70,30 +62,19 @@ static void print_text(const vlp_classified *p, const char *unknown, void *user)
     const job *j = user;
     fputs(p->path, stdout);
     for (int64_t k = 0; k < j->top; k++)
-        printf("\t%s\t%.4f", k == 0 && unknown ? unknown : j->classes->items[p->order[k]],
+        printf("\t%s\t%.4f", k == 0 && unknown ? unknown : j->classes.items[p->order[k]],
                (double)p->probabilities[p->order[k]]);
     putchar('\n');
 }
 
 static bool on_picture(const vlp_classified *p, void *user) {
+    enum { FEW = 64 };
     job *j = user;
-    j->done++;
-    if (p->reason) {
-        j->skipped++;
-        cli_skipped(p->path, p->reason, j->errors);
-    } else {
+    if (!p->reason) {
         bool unknown = (double)p->probabilities[p->order[0]] < j->threshold;
         j->print(p, unknown ? "unknown" : NULL, j);
     }
-    if (j->total > 64)
-        cli_progress("%lld of %lld pictures", (long long)j->done, (long long)j->total);
-    return !cli_stop && !ferror(stdout);
-}
-
-static void on_unreadable(const char *path, void *user) {
-    job *j = user;
-    j->skipped++;
-    cli_skipped(path, "this folder cannot be listed", j->errors);
+    return cli_pictures_count(&j->pictures, p->path, p->reason, FEW);
 }
 
 static void print_header(const job *j) {
@@ -103,42 +84,34 @@ static void print_header(const job *j) {
     putchar('\n');
 }
 
-static vlp_status classify(const cli_args *args, job *j, const cli_list *templates,
-                           const cli_list *paths) {
+static vlp_status classify(const cli_args *args, job *j) {
     int64_t batch;
+    const cli_list *paths = &j->pictures.paths;
     vlp_embedder *e;
     vlp_classifier *classifier = NULL;
     VLP_TRY(cli_int(args, "--batch", 64, 1, 4096, &batch));
     VLP_TRY(
         vlp_embedder_open(&e, args->positional[0], batch < paths->count ? batch : paths->count));
-    vlp_status status = vlp_classifier_open(
-        &classifier, e, (const char *const *)j->classes->items, j->classes->count,
-        (const char *const *)templates->items, templates->count);
+    vlp_status status =
+        vlp_classifier_open(&classifier, e, (const char *const *)j->classes.items, j->classes.count,
+                            (const char *const *)j->templates.items, j->templates.count);
     if (status == VLP_OK && cli_has(args, "--csv")) print_header(j);
     if (status == VLP_OK)
         status = vlp_classify_files(classifier, (const char *const *)paths->items, paths->count,
                                     on_picture, j);
     vlp_classifier_free(classifier);
     vlp_embedder_free(e);
-    if (status == VLP_OK && cli_stop)
-        return VLP_FAIL(VLP_ERR_INTERRUPTED, "interrupted after %lld of %lld pictures",
-                        (long long)j->done, (long long)j->total);
-    return status;
+    return status == VLP_OK ? cli_pictures_interrupted(&j->pictures) : status;
 }
 
-static vlp_status prepare(const cli_args *args, job *j, cli_list *classes, cli_list *templates,
-                          cli_list *paths) {
-    VLP_TRY(cli_open_errors(&j->errors, cli_text(args, "--errors", NULL)));
-    VLP_TRY(cli_classes_read(classes, cli_text(args, "--classes", "")));
+static vlp_status prepare(const cli_args *args, job *j) {
+    VLP_TRY(cli_classes_read(&j->classes, cli_text(args, "--classes", "")));
     if (cli_has(args, "--templates"))
-        VLP_TRY(cli_list_read(templates, cli_text(args, "--templates", "")));
+        VLP_TRY(cli_list_read(&j->templates, cli_text(args, "--templates", "")));
     VLP_TRY(cli_int(args, "--top", 1, 1, 1000000, &j->top));
-    if (j->top > classes->count) j->top = classes->count;
+    if (j->top > j->classes.count) j->top = j->classes.count;
     VLP_TRY(cli_double(args, "--threshold", 0, 0, 1, &j->threshold));
-    VLP_TRY(cli_paths(paths, args->positional + 1, args->n_positional - 1, on_unreadable, j));
-    j->total = paths->count;
-    if (j->total > 0) return VLP_OK;
-    return VLP_FAIL(VLP_ERR_NOT_FOUND, "no pictures under %s", args->positional[1]);
+    return cli_pictures_find(&j->pictures, args);
 }
 
 static int run(const cli_args *args) {
@@ -147,20 +120,15 @@ static int run(const cli_args *args) {
                          "--classes cat,dog");
     if (!cli_has(args, "--classes"))
         return cli_usage("classify needs --classes: a file with one name a line, or cat,dog,car");
-    cli_list classes = {0}, templates = {0}, paths = {0};
-    job j = {.classes = &classes,
-             .print = cli_has(args, "--json")  ? print_json
+    job j = {.print = cli_has(args, "--json")  ? print_json
                       : cli_has(args, "--csv") ? print_csv
                                                : print_text};
     cli_watch_signals();
-    vlp_status status = prepare(args, &j, &classes, &templates, &paths);
-    if (status == VLP_OK) status = classify(args, &j, &templates, &paths);
-    if (j.errors) fclose(j.errors);
-    cli_list_free(&classes);
-    cli_list_free(&templates);
-    cli_list_free(&paths);
-    if (status != VLP_OK) return cli_fail(status);
-    return j.skipped > 0 ? EXIT_SKIPPED : EXIT_DONE;
+    vlp_status status = prepare(args, &j);
+    if (status == VLP_OK) status = classify(args, &j);
+    cli_list_free(&j.classes);
+    cli_list_free(&j.templates);
+    return cli_pictures_end(&j.pictures, status);
 }
 
 const cli_command cmd_classify = {

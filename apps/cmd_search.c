@@ -21,11 +21,13 @@ static const cli_flag flags[] = {
     {"--least-z", 0, "Z", "only hits that stand out of the catalogue so far; try 6"},
     {"--html", 0, "FILE", "writes a gallery page"},
     {"--json", 0, NULL, "a JSON object a hit"},
+    {"--csv", 0, NULL, "CSV with a header, with what --json holds"},
     {"--print0", '0', NULL, "paths only, each ended by NUL, for xargs -0"},
     {NULL, 0, NULL, NULL},
 };
 
-static const cli_pair clashes[] = {{"--json", "--print0"}, {NULL, NULL}};
+static const cli_pair clashes[] = {
+    {"--json", "--print0"}, {"--json", "--csv"}, {"--csv", "--print0"}, {NULL, NULL}};
 
 enum { MAX_TEXTS = 64 };
 
@@ -43,18 +45,41 @@ static void print_json(const vlp_found *found) {
     }
 }
 
-static void print_hits(const cli_args *args, const vlp_found *found) {
-    if (cli_has(args, "--json")) {
-        print_json(found);
-        return;
-    }
+static void print_csv(const vlp_found *found) {
+    puts("rank,score,path,caption,id,z");
     for (int64_t i = 0; i < found->n; i++) {
         const vlp_found_hit *hit = &found->hits[i];
-        if (cli_has(args, "--print0"))
-            fwrite(hit->path, 1, strlen(hit->path) + 1, stdout);
-        else
-            printf("%lld\t%.4f\t%s\t%s\n", (long long)i + 1, hit->score, hit->path, hit->caption);
+        printf("%lld,%.6g,", (long long)i + 1, hit->score);
+        cli_print_csv(hit->path);
+        putchar(',');
+        cli_print_csv(hit->caption);
+        printf(",%lld,%.6g\n", (long long)hit->id, hit->z);
     }
+}
+
+static void print_paths(const vlp_found *found) {
+    for (int64_t i = 0; i < found->n; i++)
+        fwrite(found->hits[i].path, 1, strlen(found->hits[i].path) + 1, stdout);
+}
+
+static void print_text(const vlp_found *found) {
+    for (int64_t i = 0; i < found->n; i++) {
+        const vlp_found_hit *hit = &found->hits[i];
+        printf("%lld\t%.4f\t%s\t%s\n", (long long)i + 1, hit->score, hit->path, hit->caption);
+    }
+}
+
+static void print_hits(const cli_args *args, const vlp_found *found) {
+    static const struct {
+        const char *flag;
+        void (*print)(const vlp_found *found);
+    } ways[] = {{"--json", print_json}, {"--csv", print_csv}, {"--print0", print_paths}};
+    for (size_t i = 0; i < VLP_COUNT(ways); i++)
+        if (cli_has(args, ways[i].flag)) {
+            ways[i].print(found);
+            return;
+        }
+    print_text(found);
 }
 
 static vlp_status say_damaged(const cli_args *args, const vlp_index *index,

@@ -2,6 +2,7 @@
 #include "apps/cli.h"
 
 #include "core/json.h"
+#include "train/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,4 +84,10 @@ void cli_print_json(vlp_json *value) {
     if (vlp_json_dump(value, 0, &text) == VLP_OK) puts(text.data);
     vlp_buf_free(&text);
     vlp_json_free(value);
+}
+
+void cli_print_csv(const char *text) {
+    vlp_buf quoted = {0};
+    if (vlp_csv_quote(&quoted, text) == VLP_OK) fputs(quoted.data, stdout);
+    vlp_buf_free(&quoted);
 }

@@ -80,6 +80,28 @@ static vlp_loader_options train_options(const tools *t) {
                                 .slots = 2};
 }
 
+/* The good pictures in an index, and what a loader of them needs. */
+typedef struct {
+    corpus c;
+    vlp_index *index;
+    vlp_verify_report report;
+    tools t;
+} good;
+
+static vlp_loader_options open_good(good *g) {
+    corpus_open(&g->c);
+    good_pictures(&g->c, "p");
+    g->index = verified(&g->c, "p", "i.db", &g->report);
+    g->t = open_tools(&g->c);
+    return train_options(&g->t);
+}
+
+static void close_good(good *g) {
+    vlp_tokenizer_free(g->t.tokenizer);
+    vlp_index_free(g->index);
+    corpus_close(&g->c);
+}
+
 /* A hash of everything but row ids in `n` batches. */
 static vlp_hash contents(const vlp_index *index, const vlp_loader_options *options, int n) {
     vlp_loader *loader;
@@ -106,30 +128,23 @@ static void assert_same(vlp_hash a, vlp_hash b) {
 
 static void test_datasets_loader__threads_slots_and_cache_change_nothing(void **state) {
     (void)state;
-    corpus c;
-    corpus_open(&c);
-    good_pictures(&c, "p");
-    vlp_verify_report report;
-    vlp_index *index = verified(&c, "p", "i.db", &report);
-    assert_int_equal(report.good, N_GOOD);
-    tools t = open_tools(&c);
-    vlp_loader_options options = train_options(&t);
-    vlp_hash one = contents(index, &options, 20);
+    good g;
+    vlp_loader_options options = open_good(&g);
+    assert_int_equal(g.report.good, N_GOOD);
+    vlp_hash one = contents(g.index, &options, 20);
     for (int threads = 2; threads <= 3; threads++) {
         options.threads = threads;
         options.slots = threads + 1;
-        assert_same(one, contents(index, &options, 20));
+        assert_same(one, contents(g.index, &options, 20));
     }
     options.cache_bytes = 1 << 20;
-    assert_same(one, contents(index, &options, 20));
+    assert_same(one, contents(g.index, &options, 20));
     options.cache_bytes = 10000; /* holds only some */
-    assert_same(one, contents(index, &options, 20));
+    assert_same(one, contents(g.index, &options, 20));
     options.seed = 43;
-    vlp_hash other = contents(index, &options, 20);
+    vlp_hash other = contents(g.index, &options, 20);
     assert_true(other.low != one.low);
-    vlp_tokenizer_free(t.tokenizer);
-    vlp_index_free(index);
-    corpus_close(&c);
+    close_good(&g);
 }
 
 static void test_datasets_loader__bad_files_change_nothing(void **state) {
@@ -157,16 +172,11 @@ static void test_datasets_loader__bad_files_change_nothing(void **state) {
 
 static void test_datasets_loader__resumes_at_a_cursor_and_seeks(void **state) {
     (void)state;
-    corpus c;
-    corpus_open(&c);
-    good_pictures(&c, "p");
-    vlp_verify_report report;
-    vlp_index *index = verified(&c, "p", "i.db", &report);
-    tools t = open_tools(&c);
-    vlp_loader_options options = train_options(&t);
+    good g;
+    vlp_loader_options options = open_good(&g);
     options.threads = 2;
     vlp_loader *whole, *resumed;
-    assert_int_equal(vlp_loader_open(&whole, index, &options), VLP_OK);
+    assert_int_equal(vlp_loader_open(&whole, g.index, &options), VLP_OK);
     const vlp_batch *a, *b;
     for (int k = 0; k < 7; k++) {
         assert_int_equal(vlp_loader_next(whole, &a), VLP_OK);
@@ -174,7 +184,7 @@ static void test_datasets_loader__resumes_at_a_cursor_and_seeks(void **state) {
         vlp_loader_release(whole);
     }
     assert_int_equal(options.cursor, 35);
-    assert_int_equal(vlp_loader_open(&resumed, index, &options), VLP_OK);
+    assert_int_equal(vlp_loader_open(&resumed, g.index, &options), VLP_OK);
     for (int k = 0; k < 5; k++) {
         assert_int_equal(vlp_loader_next(whole, &a), VLP_OK);
         assert_int_equal(vlp_loader_next(resumed, &b), VLP_OK);
@@ -191,28 +201,21 @@ static void test_datasets_loader__resumes_at_a_cursor_and_seeks(void **state) {
     assert_int_equal(a->cursor, 35);
     vlp_loader_free(whole);
     vlp_loader_free(resumed);
-    vlp_tokenizer_free(t.tokenizer);
-    vlp_index_free(index);
-    corpus_close(&c);
+    close_good(&g);
 }
 
 /* Two ranks with B = 5 see together what one rank sees with 10. */
 static void test_datasets_loader__ranks_share_one_order(void **state) {
     (void)state;
-    corpus c;
-    corpus_open(&c);
-    good_pictures(&c, "p");
-    vlp_verify_report report;
-    vlp_index *index = verified(&c, "p", "i.db", &report);
-    tools t = open_tools(&c);
-    vlp_loader_options options = train_options(&t);
+    good g;
+    vlp_loader_options options = open_good(&g);
     vlp_loader *loaders[3];
     options.batch = 10;
-    assert_int_equal(vlp_loader_open(&loaders[2], index, &options), VLP_OK);
+    assert_int_equal(vlp_loader_open(&loaders[2], g.index, &options), VLP_OK);
     options.batch = 5;
     options.world = 2;
     for (options.rank = 0; options.rank < 2; options.rank++)
-        assert_int_equal(vlp_loader_open(&loaders[options.rank], index, &options), VLP_OK);
+        assert_int_equal(vlp_loader_open(&loaders[options.rank], g.index, &options), VLP_OK);
     for (int k = 0; k < 6; k++) {
         const vlp_batch *b[3];
         for (int r = 0; r < 3; r++) assert_int_equal(vlp_loader_next(loaders[r], &b[r]), VLP_OK);
@@ -224,9 +227,7 @@ static void test_datasets_loader__ranks_share_one_order(void **state) {
         for (int r = 0; r < 3; r++) vlp_loader_release(loaders[r]);
     }
     for (int r = 0; r < 3; r++) vlp_loader_free(loaders[r]);
-    vlp_tokenizer_free(t.tokenizer);
-    vlp_index_free(index);
-    corpus_close(&c);
+    close_good(&g);
 }
 
 static void count_skip(const char *path, const char *reason, void *user) {
@@ -308,16 +309,11 @@ static void test_datasets_loader__batch_larger_than_corpus_and_batch_one(void **
 
 static void test_datasets_loader__warm_batches_allocate_nothing(void **state) {
     (void)state;
-    corpus c;
-    corpus_open(&c);
-    good_pictures(&c, "p");
-    vlp_verify_report report;
-    vlp_index *index = verified(&c, "p", "i.db", &report);
-    tools t = open_tools(&c);
-    vlp_loader_options options = train_options(&t);
+    good g;
+    vlp_loader_options options = open_good(&g);
     vlp_loader *loader;
     const vlp_batch *b;
-    assert_int_equal(vlp_loader_open(&loader, index, &options), VLP_OK);
+    assert_int_equal(vlp_loader_open(&loader, g.index, &options), VLP_OK);
     int64_t before = 0, after = 0;
     for (int k = 0; k < 60; k++) {
         assert_int_equal(vlp_loader_next(loader, &b), VLP_OK);
@@ -327,9 +323,7 @@ static void test_datasets_loader__warm_batches_allocate_nothing(void **state) {
     }
     assert_int_equal(before, after);
     vlp_loader_free(loader);
-    vlp_tokenizer_free(t.tokenizer);
-    vlp_index_free(index);
-    corpus_close(&c);
+    close_good(&g);
 }
 
 static void test_datasets_loader__evaluation_lists_every_caption(void **state) {

@@ -111,6 +111,11 @@ lines 29
 ! grep -q damaged err || fail "damaged still"
 
 # options that contradict each other
+run 0 search pairs.db red --csv --top 2
+lines 3
+matches '^rank,score,path,caption,id,z$'
+matches '^2,-*0[.0-9]*,.*[.]png,a .*,[0-9]*,[-.0-9]*$'
+run 2 search pairs.db red --csv --json
 run 2 search pairs.db red --json --print0
 complains "--json and --print0 contradict each other"
 run 2 search pairs.db red --quiet --verbose
