@@ -13,6 +13,7 @@ static const cli_flag flags[] = {
     {"--split", 0, "NAME", "its split (test)"},
     {"--source", 0, "NAME", "only this source (vlp stats lists the names)"},
     {"--max", 0, "N", "the first N pictures, in the index's order by content"},
+    {"--rerank", 0, "K", "retrieval: the matching head orders the best K anew (ALBEF: 128)"},
     {"--only", 0, "WHAT", "retrieval or zero-shot"},
     {"--classes", 'c', "FILE|A,B,C", "class names: zero-shot accuracy against the rows' labels"},
     {"--templates", 't', "FILE", "prompts with {} for the class, one a line; averaged"},
@@ -83,6 +84,9 @@ static void print_text(const evaluation *v) {
         print_recall("text to image", v->retrieval.text_to_image,
                      v->retrieval.text_to_image_chance);
         printf("  (%s)\n", vlp_protocol_retrieval);
+        if (v->set.rerank > 0)
+            printf("  (the best %lld both ways in the order of the matching head)\n",
+                   (long long)v->set.rerank);
     }
     if (v->want_zero_shot) {
         const vlp_zero_shot *z = &v->zero_shot;
@@ -142,6 +146,7 @@ static void print_json(const evaluation *v) {
     vlp_json_set_int(json, "images", v->want_retrieval ? v->retrieval.images : v->zero_shot.images);
     if (v->want_retrieval) {
         vlp_json_set_int(json, "captions", v->retrieval.captions);
+        if (v->set.rerank > 0) vlp_json_set_int(json, "rerank", v->set.rerank);
         add_retrieval(json, &v->retrieval);
     }
     if (v->want_zero_shot) add_zero_shot(json, v);
@@ -178,8 +183,9 @@ static vlp_status measure(const cli_args *args, evaluation *v) {
     if (!v->want_pixels) return VLP_OK;
     int64_t side;
     VLP_TRY(cli_int(args, "--pixel-side", 32, 1, 512, &side));
-    vlp_eval_set train = {cli_text(args, "--train-split", "train"),
-                          cli_text(args, "--train-source", v->set.source), 0, &v->watch};
+    vlp_eval_set train = {.split = cli_text(args, "--train-split", "train"),
+                          .source = cli_text(args, "--train-source", v->set.source),
+                          .watch = &v->watch};
     v->doing = "yardstick";
     return vlp_evaluate_pixels(v->index, &train, &v->set, (int)side, &v->pixels);
 }
@@ -223,6 +229,9 @@ static vlp_status read_wishes(const cli_args *args, evaluation *v) {
     v->set.split = cli_text(args, "--split", "test");
     v->set.source = cli_text(args, "--source", NULL);
     VLP_TRY(cli_int(args, "--max", 0, 1, INT64_MAX / 2, &v->set.max_images));
+    VLP_TRY(cli_int(args, "--rerank", 0, 1, 10000, &v->set.rerank));
+    if (v->set.rerank > 0 && !v->want_retrieval)
+        return VLP_FAIL(VLP_ERR_USAGE, "--rerank is of retrieval; --only zero-shot has none");
     if (has_classes) VLP_TRY(cli_classes_read(&v->classes, cli_text(args, "--classes", "")));
     return cli_has(args, "--templates")
                ? cli_list_read(&v->templates, cli_text(args, "--templates", ""))

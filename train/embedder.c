@@ -16,6 +16,7 @@ struct vlp_embedder {
     int64_t batch;
     int32_t *ids, *trimmed_ids;   /* [batch, L] */
     uint8_t *mask, *trimmed_mask; /* [batch, L] */
+    int32_t *same_image;          /* [batch] zeros */
     vlp_image image;
     vlp_transform_scratch scratch;
 };
@@ -59,6 +60,22 @@ static vlp_tensor *match_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n
     return vlp_model_match(e->tape, e->model, fused);
 }
 
+/* Logits [n, 2] of the first n texts with one image; their cosines [n, 1] where they count. */
+static vlp_tensor *rank_pass(vlp_embedder *e, const vlp_real *pixels, int64_t n,
+                             vlp_tensor **cosines) {
+    vlp_tensor *keys[VLP_MAX_DEPTH], *image = image_pass(e, pixels, 1), *text = NULL;
+    vlp_model_image_keys(e->tape, e->model, image, keys);
+    vlp_tokens tokens = tokens_of(e, n);
+    if (vlp_model_fuses_anew(e->model))
+        *cosines =
+            vlp_linear(e->tape, text_vectors(e, n),
+                       vlp_model_image_embedding(e->tape, e->model, image), NULL, VLP_ACT_NONE);
+    else
+        text = text_pass(e, &tokens);
+    vlp_tensor *fused = vlp_model_fuse(e->tape, e->model, &tokens, text, keys, e->same_image);
+    return vlp_model_match(e->tape, e->model, fused);
+}
+
 static void begin(vlp_embedder *e) {
     vlp_tape_begin(e->tape, 0, 0);
     vlp_tape_set_grad(e->tape, false);
@@ -73,6 +90,8 @@ static vlp_status rehearse(vlp_embedder *e) {
     if (vlp_model_can_match(e->model)) {
         begin(e);
         match_pass(e, NULL, e->batch);
+        begin(e);
+        rank_pass(e, NULL, e->batch, &(vlp_tensor *){NULL});
     }
     return vlp_tape_open(e->tape, 1 << 20);
 }
@@ -83,7 +102,9 @@ static vlp_status setup(vlp_embedder *e) {
     e->mask = vlp_alloc_zero(tokens, 1);
     e->trimmed_ids = vlp_alloc_zero(tokens, sizeof *e->ids);
     e->trimmed_mask = vlp_alloc_zero(tokens, 1);
-    if (!e->ids || !e->mask || !e->trimmed_ids || !e->trimmed_mask) return VLP_ERR_MEMORY;
+    e->same_image = vlp_alloc_zero((size_t)e->batch, sizeof *e->same_image);
+    if (!e->ids || !e->mask || !e->trimmed_ids || !e->trimmed_mask || !e->same_image)
+        return VLP_ERR_MEMORY;
     VLP_TRY(vlp_tape_new(&e->tape));
     return rehearse(e);
 }
@@ -144,6 +165,7 @@ void vlp_embedder_free(vlp_embedder *e) {
     vlp_free(e->mask);
     vlp_free(e->trimmed_ids);
     vlp_free(e->trimmed_mask);
+    vlp_free(e->same_image);
     vlp_image_free(&e->image);
     vlp_transform_scratch_free(&e->scratch);
     vlp_model_folder_close(&e->own);
@@ -235,12 +257,16 @@ vlp_status vlp_embedder_prepare(vlp_embedder *e, const uint8_t *data, size_t len
     return status == VLP_OK ? VLP_OK : vlp_fail_in(status, "%s", where);
 }
 
+static vlp_status check_matching(const vlp_embedder *e) {
+    if (vlp_model_can_match(e->model)) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "this model has no fusion stack and no matching head; train one with the "
+                    "recipe vlp");
+}
+
 vlp_status vlp_embedder_match(vlp_embedder *e, const float *pixels, int64_t n, const char *text,
                               float *out) {
-    if (!vlp_model_can_match(e->model))
-        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
-                        "this model has no fusion stack and no matching head; train one with the "
-                        "recipe vlp");
+    VLP_TRY(check_matching(e));
     for (int64_t at = 0; at < n; at += e->batch) {
         int64_t some = n - at < e->batch ? n - at : e->batch;
         for (int64_t i = 0; i < some; i++) encode(e, text, i);
@@ -250,6 +276,22 @@ vlp_status vlp_embedder_match(vlp_embedder *e, const float *pixels, int64_t n, c
         const vlp_real *l = vlp_real_data(logits);
         for (int64_t i = 0; i < some; i++)
             out[at + i] = (float)(1 / (1 + exp((double)(l[2 * i] - l[2 * i + 1]))));
+    }
+    return VLP_OK;
+}
+
+vlp_status vlp_embedder_rank(vlp_embedder *e, const float *pixels, const char *const *texts,
+                             int64_t n, float *out) {
+    VLP_TRY(check_matching(e));
+    for (int64_t at = 0; at < n; at += e->batch) {
+        int64_t some = n - at < e->batch ? n - at : e->batch;
+        for (int64_t i = 0; i < some; i++) encode(e, texts[at + i], i);
+        begin(e);
+        vlp_tensor *cosines = NULL, *logits = rank_pass(e, pixels, some, &cosines);
+        VLP_TRY(vlp_tape_status(e->tape));
+        for (int64_t i = 0; i < some; i++)
+            out[at + i] = (float)(vlp_real_data(logits)[2 * i + 1] +
+                                  (cosines ? vlp_real_data(cosines)[i] : 0));
     }
     return VLP_OK;
 }

@@ -49,5 +49,10 @@ vlp_status vlp_embedder_prepare(vlp_embedder *e, const uint8_t *data, size_t len
  * out [n]. VLP_ERR_UNSUPPORTED for a model without a fusion stack. */
 vlp_status vlp_embedder_match(vlp_embedder *e, const float *pixels, int64_t n, const char *text,
                               float *out);
+/* What texts [n] are ranked by for one image, pixels [3, S, S] -> out [n]: the head's logit of a
+ * match (ALBEF, Li et al., 2021, section 5), plus the cosine in models that fuse in the text tower
+ * (BLIP, Li et al., 2022). Errors as above. */
+vlp_status vlp_embedder_rank(vlp_embedder *e, const float *pixels, const char *const *texts,
+                             int64_t n, float *out);
 
 #endif

@@ -25,12 +25,16 @@ typedef struct {
     const char *split;
     const char *source; /* NULL = all */
     int64_t max_images; /* 0 = all; else the first so many in the index's order by content */
+    int64_t rerank;     /* 0 = none; retrieval: so many of the best both ways, ordered anew */
     const vlp_eval_watch *watch; /* borrowed; NULL = nobody watches */
 } vlp_eval_set;
 
 /* Recall at 1, 5, 10. Protocol: every image of the set against every caption of the set. An image's
  * rank is that of its best caption; all its captions, those of byte-identical pictures and equal
- * captions of other pictures count as right. Ties count against the model (half of them). */
+ * captions of other pictures count as right. Ties count against the model (half of them).
+ * With set->rerank = K the best K captions of an image, and images of a caption, are ordered anew
+ * by the matching head (k_test of ALBEF, Li et al., 2021, is 128); what is right but not among the
+ * K keeps its place. VLP_ERR_UNSUPPORTED for a model without that head. */
 typedef struct {
     int64_t images, captions;
     double image_to_text[VLP_RECALL_LEVELS], text_to_image[VLP_RECALL_LEVELS];

@@ -15,6 +15,12 @@ run 0 eval run --data pairs.db --classes colours.txt
 says "every picture of the split against every caption"
 says "top-5 100.00 % (chance 100.00 %)"
 
+# a model without a matching head cannot order anew
+run 2 eval run --data pairs.db --rerank 4
+complains "--rerank needs a model with a fusion stack and a matching head"
+run 2 eval run --data pairs.db --rerank 4 --classes colours.txt --only zero-shot
+complains "--rerank is of retrieval"
+
 # the nearest training picture in raw pixels knows the colour of a shape on paper
 run 0 eval run --data pairs.db --only retrieval --pixels --json
 says '"pixels":{"train_images":23,'

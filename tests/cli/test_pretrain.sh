@@ -20,6 +20,13 @@ run 0 eval whole --data pairs.db --split test --json
 says '"image_to_text"'
 run 0 embed pairs.db --model whole --quiet
 run 0 search pairs.db "red" --model whole --rerank 3
+# the matching head orders the best anew; one alone keeps its place
+"$VLP" eval whole --data pairs.db --json >plain.json || fail "eval"
+run 0 eval whole --data pairs.db --rerank 1 --json
+says '"rerank":1,'
+sed 's/"rerank":1,//' out | cmp - plain.json || fail "a rerank of one changes recall"
+run 0 eval whole --data pairs.db --rerank 4
+says "the best 4 both ways in the order of the matching head"
 
 # From ALBEF's own layout: its sizes, an evaluation before the first step, its tokens.
 mkdir albef
