@@ -98,7 +98,7 @@ static watch run_watched(const char *recipe_name, const char *keys) {
     snprintf(all, sizeof all,
              "steps=%d eval_every=1000000 checkpoint_minutes=0 data.test=none "
              "loader.threads=1 %s",
-             STEPS, keys);
+             under_valgrind() ? 4 : STEPS, keys);
     assert_int_equal(fixture_recipe(&recipe, recipe_name, all), VLP_OK);
     vlp_train_options *options = fixture_options(&run, &c, "run");
     options->on_step = on_step;
@@ -110,19 +110,24 @@ static watch run_watched(const char *recipe_name, const char *keys) {
     return w;
 }
 
+/* valgrind's allocator is not counted, and so few steps do not fill the cache. */
+static void assert_nothing_allocated(const watch *w) {
+    if (under_valgrind()) return;
+    assert_int_equal(w->thread_last - w->thread_first, 0);
+    assert_int_equal(w->library_last - w->library_warm, 0);
+}
+
 static void test_train_memory__warm_steps_allocate_nothing(void **state) {
     (void)state;
     watch w = run_watched("vlp", "ema=0.9 accumulate=2 dropout=0.1 drop_path=0.1 "
                                  "mlm.whole_words=true augment.jitter=0.2");
-    assert_int_equal(w.thread_last - w.thread_first, 0);
-    assert_int_equal(w.library_last - w.library_warm, 0);
+    assert_nothing_allocated(&w);
 }
 
 static void test_train_memory__warm_steps_of_clip_allocate_nothing(void **state) {
     (void)state;
     watch w = run_watched("clip", "");
-    assert_int_equal(w.thread_last - w.thread_first, 0);
-    assert_int_equal(w.library_last - w.library_warm, 0);
+    assert_nothing_allocated(&w);
 }
 
 /* Captions from nothing but special tokens to more tokens than fit. */
