@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/suggest.h"
 #include "datasets/captions.h"
+#include "text/byte_bpe_train.h"
 #include "text/wordpiece_train.h"
 
 #include <errno.h>
@@ -13,10 +14,10 @@
 #include <string.h>
 
 static const cli_flag flags[] = {
-    {"--kind", 'k', "KIND", "train: wordpiece"},
+    {"--kind", 'k', "KIND", "train: wordpiece, or bpe (byte-level) (wordpiece)"},
     {"--vocab", 0, "N", "train: tokens at most (8000)"},
     {"--out", 'o', "DIR", "train: the folder to write"},
-    {"--cased", 0, NULL, "train: keeps capitals and accents"},
+    {"--cased", 0, NULL, "train: wordpiece keeps capitals and accents, as bpe does"},
     {"--split", 0, "NAME", "train: the split whose captions are read (train)"},
     {"--json", 0, NULL, "encode: {\"ids\":[...],\"tokens\":[...]} a line"},
     {"--no-special", 0, NULL, "encode: without [CLS] and [SEP]"},
@@ -24,47 +25,109 @@ static const cli_flag flags[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What `train` can train; the other kinds of the field are named so that the answer is clear. */
-static const char *const kinds[] = {"wordpiece"};
+/* What `train` can train: a trainer takes texts and then makes a tokenizer. */
+typedef struct {
+    const char *name;
+    vlp_status (*open)(void **trainer, int32_t vocab, bool cased);
+    vlp_status (*add)(void *trainer, const char *text, size_t len);
+    vlp_status (*finish)(void *trainer, vlp_tokenizer **out);
+    void (*close)(void *trainer);
+} trainer_kind;
 
-static int refuse_kind(const char *kind) {
-    char hint[128];
-    return cli_usage("tokenizer train --kind %s: the kinds that can be trained are: wordpiece%s",
-                     kind, vlp_suggest_text(kind, kinds, VLP_COUNT(kinds), hint, sizeof hint));
+static vlp_status open_wordpiece(void **trainer, int32_t vocab, bool cased) {
+    return vlp_wordpiece_trainer_new(
+        (vlp_wordpiece_trainer **)trainer,
+        &(vlp_wordpiece_train_options){.vocab_size = vocab, .lower_case = !cased});
 }
 
-static vlp_status add_caption(const char *text, int64_t len, void *trainer) {
-    return vlp_wordpiece_trainer_add(trainer, text, (size_t)len);
-}
-
-static vlp_status add_line(const char *text, size_t len, int64_t number, void *trainer) {
-    (void)number;
+static vlp_status add_wordpiece(void *trainer, const char *text, size_t len) {
     return vlp_wordpiece_trainer_add(trainer, text, len);
 }
 
-static vlp_status add_source(const cli_args *args, const char *path,
-                             vlp_wordpiece_trainer *trainer) {
-    if (!cli_is_index(path)) return cli_each_line(path, add_line, trainer);
+static vlp_status finish_wordpiece(void *trainer, vlp_tokenizer **out) {
+    return vlp_wordpiece_trainer_finish(trainer, out);
+}
+
+static void close_wordpiece(void *trainer) {
+    vlp_wordpiece_trainer_free(trainer);
+}
+
+static vlp_status open_bpe(void **trainer, int32_t vocab, bool cased) {
+    (void)cased; /* bytes keep everything */
+    return vlp_byte_bpe_trainer_new((vlp_byte_bpe_trainer **)trainer,
+                                    &(vlp_byte_bpe_train_options){.vocab_size = vocab});
+}
+
+static vlp_status add_bpe(void *trainer, const char *text, size_t len) {
+    return vlp_byte_bpe_trainer_add(trainer, text, len);
+}
+
+static vlp_status finish_bpe(void *trainer, vlp_tokenizer **out) {
+    return vlp_byte_bpe_trainer_finish(trainer, out);
+}
+
+static void close_bpe(void *trainer) {
+    vlp_byte_bpe_trainer_free(trainer);
+}
+
+static const trainer_kind kinds[] = {
+    {"wordpiece", open_wordpiece, add_wordpiece, finish_wordpiece, close_wordpiece},
+    {"bpe", open_bpe, add_bpe, finish_bpe, close_bpe},
+};
+
+static const trainer_kind *find_kind(const char *name) {
+    for (size_t i = 0; i < VLP_COUNT(kinds); i++)
+        if (strcmp(name, kinds[i].name) == 0) return &kinds[i];
+    return NULL;
+}
+
+static int refuse_kind(const char *kind) {
+    const char *names[VLP_COUNT(kinds)];
+    char hint[128];
+    for (size_t i = 0; i < VLP_COUNT(kinds); i++) names[i] = kinds[i].name;
+    return cli_usage("tokenizer train --kind %s: the kinds that can be trained are wordpiece and "
+                     "bpe%s",
+                     kind, vlp_suggest_text(kind, names, VLP_COUNT(kinds), hint, sizeof hint));
+}
+
+/* A trainer at work. */
+typedef struct {
+    const trainer_kind *kind;
+    void *trainer;
+} training;
+
+static vlp_status add_caption(const char *text, int64_t len, void *user) {
+    training *t = user;
+    return t->kind->add(t->trainer, text, (size_t)len);
+}
+
+static vlp_status add_line(const char *text, size_t len, int64_t number, void *user) {
+    (void)number;
+    training *t = user;
+    return t->kind->add(t->trainer, text, len);
+}
+
+static vlp_status add_source(const cli_args *args, const char *path, training *t) {
+    if (!cli_is_index(path)) return cli_each_line(path, add_line, t);
     vlp_index *index;
     VLP_TRY(vlp_index_open(&index, path, VLP_DB_READ));
     vlp_status status =
-        vlp_captions_each(index, cli_text(args, "--split", "train"), add_caption, trainer);
+        vlp_captions_each(index, cli_text(args, "--split", "train"), add_caption, t);
     vlp_index_free(index);
     return status;
 }
 
-static vlp_status train_tokenizer(const cli_args *args, vlp_tokenizer **out) {
+static vlp_status train_tokenizer(const cli_args *args, const trainer_kind *kind,
+                                  vlp_tokenizer **out) {
     int64_t vocab;
+    training t = {kind, NULL};
     VLP_TRY(cli_int(args, "--vocab", 8000, 32, 10000000, &vocab));
-    vlp_wordpiece_train_options options = {.vocab_size = (int32_t)vocab,
-                                           .lower_case = !cli_has(args, "--cased")};
-    vlp_wordpiece_trainer *trainer;
-    VLP_TRY(vlp_wordpiece_trainer_new(&trainer, &options));
+    VLP_TRY(kind->open(&t.trainer, (int32_t)vocab, cli_has(args, "--cased")));
     vlp_status status = VLP_OK;
     for (int i = 1; i < args->n_positional && status == VLP_OK; i++)
-        status = add_source(args, args->positional[i], trainer);
-    if (status == VLP_OK) status = vlp_wordpiece_trainer_finish(trainer, out);
-    vlp_wordpiece_trainer_free(trainer);
+        status = add_source(args, args->positional[i], &t);
+    if (status == VLP_OK) status = kind->finish(t.trainer, out);
+    kind->close(t.trainer);
     return status;
 }
 
@@ -87,17 +150,34 @@ static vlp_status refuse_model(const char *folder) {
     return status;
 }
 
+/* Files of another kind would stay, and be read instead. */
+static vlp_status refuse_other_kind(const char *folder, const vlp_tokenizer *made) {
+    vlp_tokenizer *there = NULL;
+    if (!vlp_tokenizer_in_folder(folder)) return VLP_OK;
+    bool same = vlp_tokenizer_open(&there, folder) == VLP_OK &&
+                strcmp(vlp_tokenizer_kind_name(there), vlp_tokenizer_kind_name(made)) == 0;
+    vlp_tokenizer_free(there);
+    if (same) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE,
+                    "--out %s holds a tokenizer of another kind, whose files would be read "
+                    "instead; name another folder",
+                    folder);
+}
+
 static int run_train(const cli_args *args) {
-    const char *kind = cli_text(args, "--kind", kinds[0]), *out = cli_text(args, "--out", NULL);
-    if (strcmp(kind, kinds[0]) != 0) return refuse_kind(kind);
+    const char *name = cli_text(args, "--kind", kinds[0].name),
+               *out = cli_text(args, "--out", NULL);
+    const trainer_kind *kind = find_kind(name);
+    if (!kind) return refuse_kind(name);
     if (args->n_positional < 2)
         return cli_usage("tokenizer train needs an index or text files (- reads standard input)");
     if (!out) return cli_usage("tokenizer train needs --out DIR, the folder to write");
     vlp_tokenizer *tokenizer;
     vlp_status status = refuse_model(out);
-    if (status == VLP_OK) status = train_tokenizer(args, &tokenizer);
+    if (status == VLP_OK) status = train_tokenizer(args, kind, &tokenizer);
     if (status != VLP_OK) return cli_fail(status);
-    status = vlp_tokenizer_save(tokenizer, out);
+    status = refuse_other_kind(out, tokenizer);
+    if (status == VLP_OK) status = vlp_tokenizer_save(tokenizer, out);
     int32_t size = vlp_tokenizer_size(tokenizer);
     vlp_tokenizer_free(tokenizer);
     if (status != VLP_OK) return cli_fail(status);
@@ -258,6 +338,7 @@ const cli_command cmd_tokenizer = {
     .examples =
         "  vlp tokenizer train pairs.db --vocab 8000 --out tokenizer/\n"
         "  vlp tokenizer train corpus.txt --cased --vocab 30000 --out tokenizer/\n"
+        "  vlp tokenizer train pairs.db --kind bpe --vocab 8000 --out tokenizer/\n"
         "  echo \"a red car\" | vlp tokenizer encode tokenizer/ --json\n"
         "  vlp tokenizer encode tokenizer/ captions.txt | vlp tokenizer decode tokenizer/\n",
     .flags = flags,

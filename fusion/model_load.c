@@ -111,6 +111,10 @@ vlp_status vlp_model_load_weights(vlp_model *model, const char *path) {
 static vlp_status read_config(vlp_model_config *config, const char *folder) {
     vlp_buf path = {0};
     vlp_json *json = NULL;
+    if (!vlp_is_folder(folder))
+        return VLP_FAIL(VLP_ERR_NOT_FOUND,
+                        "%s: %s; give the folder of a run or of a model, with its config.json",
+                        folder, vlp_path_exists(folder) ? "a file" : "no such model folder");
     vlp_status status = vlp_path_join(&path, folder, "config.json");
     if (status == VLP_OK && !vlp_path_exists(path.data)) {
         vlp_buf other = {0};

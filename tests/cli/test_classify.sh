@@ -53,7 +53,9 @@ run 2 classify run --classes a,b
 run 2 classify run pictures --classes names.txt
 complains "cannot open names.txt: No such file or directory; a list on the command line has commas"
 run 2 classify nothing pictures --classes a,b
-complains "nothing"
+complains "nothing: no such model folder; give the folder of a run"
+run 2 classify run/model.safetensors pictures --classes a,b
+complains "a file; give the folder"
 run 2 classify run pictures --classes a,b --treshold 1
 complains 'did you mean "--threshold"'
 run 2 classify run pictures --classes a,b --threshold 2

@@ -27,8 +27,20 @@ printf 'a small dog\n\na dog, small!\n' | cmp -s - out || fail "JSON ids decode 
 printf 'Dog dog Dog\n' | "$VLP" tokenizer train - --cased --vocab 60 --out "$dir" --quiet
 grep -qx Dog "$dir/vocab.txt" || fail "--cased loses the capital"
 
-run 2 tokenizer train texts.txt --kind bpe --out none
-complains 'wordpiece'
+run 0 tokenizer train texts.txt --kind bpe --vocab 270 --out bytes
+[ -s bytes/vocab.json ] && [ -s bytes/merges.txt ] || fail "no vocab.json and merges.txt"
+run 0 tokenizer encode bytes texts.txt --json
+matches '^{"ids":\[0,.*,2\],"tokens":\["<s>",.*"</s>"\]}$'
+cp out ids.txt
+run 0 tokenizer decode bytes ids.txt
+cmp -s texts.txt out || fail "bytes decode to another text"
+run 2 tokenizer train texts.txt --kind bpe --vocab 270 --out "$dir"
+complains 'a tokenizer of another kind'
+run 2 tokenizer train texts.txt --kind bpe --vocab 100 --out none
+complains 'are 261'
+
+run 2 tokenizer train texts.txt --kind unigram --out none
+complains 'wordpiece and bpe'
 [ ! -e none ] || fail "a refused kind leaves a folder"
 run 2 tokenizer trian
 complains 'did you mean "train"'
