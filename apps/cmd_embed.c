@@ -66,6 +66,10 @@ static vlp_status embed(const cli_args *args, FILE *errors, int64_t *skipped) {
                                  .user = errors};
     vlp_status status = vlp_embedder_open(&e, folder, batch);
     if (status == VLP_OK) status = cli_open_verified(&index, args->positional[0], errors, &bad);
+    if (status == VLP_OK) {
+        vlp_index_free(index);
+        status = vlp_index_open(&index, args->positional[0], VLP_DB_WRITE);
+    }
     if (status == VLP_OK) status = vlp_embed_catalogue(e, index, folder, &options, &report);
     if (status == VLP_OK) {
         cli_progress_end();

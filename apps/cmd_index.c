@@ -25,7 +25,8 @@ static const cli_flag flags[] = {
     {"--annotations", 0, "FILE",
      "vqa: the answers (default: the file that goes with the questions)"},
     {"--map", 0, "FILE", "cc: lines of a web address, a tab and the image file"},
-    {"--max-pixels", 0, "N", "larger images are skipped"},
+    {"--max-pixels", 0, "N", "larger images are skipped (default: 178956970)"},
+    {"--max-bytes", 0, "N", "images with longer files are skipped (default: 1073741824)"},
     {"--clean", 0, "HOW", "captions: basic, or albef (lower case, no punctuation, 30 words)"},
     {"--dedupe", 0, NULL, "the same bytes come in once; their captions join the first picture's"},
     {"--check", 0, NULL, "decodes every image, in parallel"},
@@ -97,7 +98,8 @@ static vlp_status read_options(const cli_args *args, vlp_import_options *o) {
                               .progress = progress,
                               .checking = checking,
                               .skipped = skipped};
-    return cli_int(args, "--max-pixels", 0, 1, (int64_t)1 << 40, &o->max_pixels);
+    VLP_TRY(cli_int(args, "--max-pixels", 0, 1, (int64_t)1 << 40, &o->max_pixels));
+    return cli_int(args, "--max-bytes", 0, 1, (int64_t)1 << 40, &o->max_bytes);
 }
 
 static vlp_status import_sources(const cli_args *args, vlp_index *index,

@@ -26,17 +26,11 @@ static void on_bad(const char *path, int64_t row, vlp_skip_reason reason, const 
 }
 
 vlp_status cli_open_verified(vlp_index **out, const char *path, FILE *errors, int64_t *bad) {
-    VLP_TRY(vlp_index_open(out, path, VLP_DB_READ)); /* never creates one */
-    vlp_index_free(*out);
-    VLP_TRY(vlp_index_open(out, path, VLP_DB_WRITE));
     vlp_verify_options options = {.progress = on_progress, .bad = on_bad, .user = errors};
     vlp_verify_report report = {0};
-    vlp_status status = vlp_index_verify(*out, &options, &report);
+    vlp_status status = vlp_index_open_verified(out, path, &options, &report);
     cli_progress_end();
     *bad = report.bad;
-    if (status == VLP_OK) return VLP_OK;
-    vlp_index_free(*out);
-    *out = NULL;
     return status;
 }
 

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* The index must exist. Bad pictures found now are named on stderr and, with `errors`, there;
- * *bad counts them. */
+/* For reading. The index must exist. Bad pictures found now are named on stderr and, with `errors`,
+ * there; *bad counts them. */
 vlp_status cli_open_verified(vlp_index **out, const char *path, FILE *errors, int64_t *bad);
 
 /* "skipped PATH: REASON" on stderr, "PATH\tREASON" in errors (may be NULL). */

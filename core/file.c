@@ -216,8 +216,9 @@ vlp_status vlp_make_folder(const char *path) {
 vlp_status vlp_path_join(vlp_buf *buf, const char *folder, const char *name) {
     vlp_buf_clear(buf);
     if (name[0] == '/' || folder[0] == '\0') return vlp_buf_puts(buf, name);
-    size_t n = strlen(folder);
-    return vlp_buf_printf(buf, folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
+    VLP_TRY(vlp_buf_puts(buf, folder));
+    if (buf->data[buf->len - 1] != '/') VLP_TRY(vlp_buf_append(buf, "/", 1));
+    return vlp_buf_puts(buf, name);
 }
 
 vlp_status vlp_lock_open(int *lock, const char *path) {

@@ -61,7 +61,7 @@ static vlp_status next_shared(vlp_stmt *shared, const uint8_t last[16], uint8_t 
     return VLP_OK;
 }
 
-static vlp_status settle_all(vlp_db *db) {
+static vlp_status settle_all(vlp_db *db, int64_t *contents) {
     enum { MOST = 256 };
     uint8_t keys[MOST][16], last[16] = {0};
     vlp_stmt *shared = NULL, *asked = NULL, *settle = NULL;
@@ -76,6 +76,7 @@ static vlp_status settle_all(vlp_db *db) {
         VLP_TRY_DONE(next_shared(shared, last, keys, MOST, &n));
         for (int i = 0; i < n; i++) VLP_TRY_DONE(vlp_group_settle(asked, settle, keys[i]));
         if (n) memcpy(last, keys[n - 1], 16);
+        *contents += n;
     }
 done:
     vlp_stmt_free(shared);
@@ -84,7 +85,7 @@ done:
     return status;
 }
 
-static vlp_status count_missing(vlp_db *db, int64_t *missing) {
+vlp_status vlp_bulk_missing(vlp_db *db, int64_t *missing) {
     int64_t there;
     VLP_TRY(vlp_db_int(db,
                        "SELECT count(*) FROM sqlite_master WHERE type='index' AND name IN"
@@ -97,7 +98,7 @@ static vlp_status count_missing(vlp_db *db, int64_t *missing) {
 
 /* The hashes' index comes last and in one transaction with the groups: as long as it is missing,
  * they are not settled. */
-static vlp_status make_indexes(vlp_db *db) {
+static vlp_status make_indexes(vlp_db *db, int64_t *shared) {
     for (size_t i = VLP_COUNT(indexes); i-- > 0;) {
         char sql[160];
         if (i == 0) VLP_TRY(vlp_db_begin(db));
@@ -105,16 +106,17 @@ static vlp_status make_indexes(vlp_db *db) {
                  indexes[i].on);
         VLP_TRY(vlp_db_exec(db, sql));
     }
-    VLP_TRY(settle_all(db));
+    VLP_TRY(settle_all(db, shared));
     return vlp_db_commit(db);
 }
 
-vlp_status vlp_bulk_end(vlp_db *db) {
-    int64_t missing;
-    VLP_TRY(count_missing(db, &missing));
+vlp_status vlp_bulk_end(vlp_db *db, int64_t *shared) {
+    int64_t missing, contents = 0;
+    VLP_TRY(vlp_bulk_missing(db, &missing));
     if (missing == 0) return VLP_OK;
     vlp_status status = vlp_db_exec(db, "PRAGMA threads=2");
-    if (status == VLP_OK) status = make_indexes(db);
+    if (status == VLP_OK) status = make_indexes(db, &contents);
+    if (shared) *shared = contents;
     if (status != VLP_OK) {
         vlp_db_rollback(db);
         return status;

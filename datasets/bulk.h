@@ -11,8 +11,12 @@
 #include "datasets/db.h"
 
 vlp_status vlp_bulk_begin(vlp_db *db);
-/* Makes the indexes that are missing and settles all groups; nothing when none is. */
-vlp_status vlp_bulk_end(vlp_db *db);
+/* Makes the indexes that are missing and settles all groups; nothing when none is. *shared, which
+ * may be NULL: how many contents several images have. */
+vlp_status vlp_bulk_end(vlp_db *db, int64_t *shared);
+
+/* How many indexes are missing: vlp_bulk_end has something to do. */
+vlp_status vlp_bulk_missing(vlp_db *db, int64_t *indexes);
 
 /* After a change of members: the split and the first id of a hash's group, by the two statements
  * below. The split with the highest rank wins (datasets/split.h). */

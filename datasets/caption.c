@@ -90,6 +90,17 @@ static vlp_status compose(vlp_buf *text) {
     return VLP_OK;
 }
 
+/* How many bytes pass as they are: visible ASCII, and spaces between them. */
+static size_t plain_run(const char *text, size_t len) {
+    size_t i = 0;
+    for (; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool visible = c > ' ' && c < 0x7F && c != '&';
+        if (!visible && (c != ' ' || i == 0 || text[i - 1] == ' ')) break;
+    }
+    return i;
+}
+
 vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *repaired) {
     vlp_buf_clear(out);
     *repaired = false;
@@ -98,6 +109,13 @@ vlp_status vlp_caption_clean(vlp_buf *out, const char *text, size_t len, bool *r
         if (out->len >= VLP_CAPTION_MAX) {
             *repaired = true;
             break;
+        }
+        size_t room = VLP_CAPTION_MAX - out->len, plain = plain_run(text + i, len - i);
+        if (plain) {
+            plain = plain < room ? plain : room;
+            VLP_TRY(vlp_buf_append(out, text + i, plain));
+            i += plain;
+            continue;
         }
         uint32_t code;
         char utf8[4];

@@ -2,8 +2,13 @@
 
 #include "core/memory.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct vlp_db {
     sqlite3 *raw;
@@ -55,28 +60,92 @@ static vlp_status db_setup(vlp_db *db, vlp_db_mode mode) {
     return vlp_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
 }
 
-vlp_status vlp_db_open(vlp_db **out, const char *path, vlp_db_mode mode) {
+static vlp_status scratch_setup(vlp_db *db) {
+    return vlp_db_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+                           " PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-16384; BEGIN");
+}
+
+/* Nobody asks how much memory SQLite holds; counting it costs a lock an allocation. */
+static void no_memory_statistics(void) {
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* `name` stands for the file in messages. */
+static vlp_status open_raw(vlp_db **out, const char *path, const char *name, int flags) {
     *out = NULL;
     vlp_db *db = vlp_alloc_zero(1, sizeof *db);
     if (!db) return VLP_ERR_MEMORY;
-    vlp_status status = VLP_OK;
-    db->path = vlp_strdup(path);
-    if (!db->path) {
-        status = VLP_ERR_MEMORY;
-        goto done;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, no_memory_statistics);
+    vlp_status status = VLP_ERR_MEMORY;
+    db->path = vlp_strdup(name);
+    if (db->path) {
+        int code = sqlite3_open_v2(path, &db->raw, SQLITE_OPEN_NOMUTEX | flags, NULL);
+        status = code == SQLITE_OK ? VLP_OK : db_error(db, code, "open the database");
     }
-    /* A reader opens the file for writing where it may, and then promises not to: only so can the
-     * last one to close fold the log (-wal, -shm) into the file and remove it. */
-    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE |
-                (mode == VLP_DB_READ ? 0 : SQLITE_OPEN_CREATE);
-    int code = sqlite3_open_v2(path, &db->raw, flags, NULL);
-    status = code == SQLITE_OK ? db_setup(db, mode) : db_error(db, code, "open the database");
-done:
     if (status != VLP_OK)
         vlp_db_free(db);
     else
         *out = db;
     return status;
+}
+
+/* Frees the database when its set-up failed. */
+static vlp_status settled(vlp_db **out, vlp_status status) {
+    if (status != VLP_OK) vlp_db_free(*out);
+    if (status != VLP_OK) *out = NULL;
+    return status;
+}
+
+/* Whether the database may be taken as it lies: on a read-only file system there is no room for the
+ * log's index (-shm) beside it, nor anybody who could change it. */
+static vlp_status is_fixed(const char *path, bool *fixed) {
+    vlp_buf log = {0};
+    struct stat st;
+    *fixed = access(path, W_OK) != 0 && errno == EROFS;
+    if (!*fixed) return VLP_OK;
+    VLP_TRY(vlp_buf_printf(&log, "%s-wal", path));
+    bool pending = stat(log.data, &st) == 0 && st.st_size > 0;
+    vlp_status status =
+        !pending ? VLP_OK
+                 : VLP_FAIL(VLP_ERR_IO,
+                            "%s: the last changes lie in %s, and the file system is read-only; run"
+                            " `vlp stats` on a copy of both that can be written",
+                            path, log.data);
+    vlp_buf_free(&log);
+    return status;
+}
+
+static vlp_status open_fixed(vlp_db **out, const char *path) {
+    vlp_buf uri = {0};
+    vlp_status status = vlp_buf_puts(&uri, "file:");
+    for (const char *p = path; *p && status == VLP_OK; p++)
+        status = strchr("%?#", *p) ? vlp_buf_printf(&uri, "%%%02X", (unsigned)*p)
+                                   : vlp_buf_append(&uri, p, 1);
+    if (status == VLP_OK) status = vlp_buf_puts(&uri, "?immutable=1");
+    if (status == VLP_OK)
+        status = open_raw(out, uri.data, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    vlp_buf_free(&uri);
+    return status;
+}
+
+vlp_status vlp_db_open(vlp_db **out, const char *path, vlp_db_mode mode) {
+    bool fixed = false;
+    if (mode == VLP_DB_READ) VLP_TRY(is_fixed(path, &fixed));
+    if (fixed) {
+        VLP_TRY(open_fixed(out, path));
+        return settled(out, db_setup(*out, mode));
+    }
+    /* A reader opens the file for writing where it may, and then promises not to: only so can the
+     * last one to close fold the log (-wal, -shm) into the file and remove it. */
+    int flags = SQLITE_OPEN_READWRITE | (mode == VLP_DB_READ ? 0 : SQLITE_OPEN_CREATE);
+    VLP_TRY(open_raw(out, path, path, flags));
+    return settled(out, db_setup(*out, mode));
+}
+
+vlp_status vlp_db_open_scratch(vlp_db **out) {
+    VLP_TRY(open_raw(out, "", "temporary database", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+    return settled(out, scratch_setup(*out));
 }
 
 void vlp_db_free(vlp_db *db) {

@@ -12,9 +12,12 @@
 typedef struct vlp_db vlp_db;
 typedef struct vlp_stmt vlp_stmt;
 
-typedef enum { VLP_DB_READ, VLP_DB_WRITE } vlp_db_mode; /* VLP_DB_WRITE creates the file */
+/* VLP_DB_WRITE creates the file; VLP_DB_READ also reads one on a read-only file system. */
+typedef enum { VLP_DB_READ, VLP_DB_WRITE } vlp_db_mode;
 
 vlp_status vlp_db_open(vlp_db **out, const char *path, vlp_db_mode mode);
+/* A private database without a name, in memory and beyond that in a temporary file. */
+vlp_status vlp_db_open_scratch(vlp_db **out);
 /* How long databases opened from now on wait for another writer; 0 = the 30 s. For tests. */
 void vlp_db_patience(int milliseconds);
 void vlp_db_free(vlp_db *db); /* after its statements; rolls an open transaction back */

@@ -1,6 +1,8 @@
 #include "datasets/fulltext.h"
 
-enum { CHUNK = 50000 };
+#include <stdio.h>
+
+enum { CHUNK = 50000, AT_ONCE = 200000 /* captions that an import adds by itself */ };
 
 /* Ids only grow, so what is missing lies behind the last that is there. */
 #define LAST "(SELECT coalesce(max(id), 0) FROM captions_fts_docsize)"
@@ -8,6 +10,15 @@ enum { CHUNK = 50000 };
 vlp_status vlp_fulltext_behind(const vlp_index *index, int64_t *captions) {
     return vlp_db_int(vlp_index_db(index), "SELECT count(*) FROM captions WHERE id>" LAST,
                       captions);
+}
+
+vlp_status vlp_fulltext_near(vlp_index *index) {
+    int64_t behind;
+    char sql[160];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT 1 FROM captions WHERE id>%s LIMIT %d)",
+             LAST, AT_ONCE + 1);
+    VLP_TRY(vlp_db_int(vlp_index_db(index), sql, &behind));
+    return behind <= AT_ONCE ? vlp_fulltext_update(index) : VLP_OK;
 }
 
 static vlp_status add_some(vlp_stmt *add, vlp_db *db, int64_t *added) {

@@ -5,10 +5,10 @@
 
 #include "datasets/index.h"
 
-enum { VLP_FULLTEXT_AT_ONCE = 200000 }; /* captions that an import adds by itself */
-
 /* Captions that are not in the full text yet. */
 vlp_status vlp_fulltext_behind(const vlp_index *index, int64_t *captions);
+/* Adds them if they are few: what an import does by itself. */
+vlp_status vlp_fulltext_near(vlp_index *index);
 /* Adds them, in transactions of a second or so. */
 vlp_status vlp_fulltext_update(vlp_index *index);
 

@@ -188,6 +188,7 @@ static vlp_status check_images(vlp_index *index, const vlp_import_options *optio
                                vlp_import_report *report) {
     vlp_verify_options verify = {.threads = options->threads,
                                  .max_pixels = options->max_pixels,
+                                 .max_bytes = options->max_bytes,
                                  .progress = options->checking,
                                  .bad = options->skipped,
                                  .user = options->user};

@@ -41,6 +41,7 @@ typedef struct {
     const char *annotations; /* vqa: the answers; NULL = the file that goes with the questions */
     const char *map;         /* cc: file with lines URL, tab, image path */
     int64_t max_pixels;      /* larger images are skipped; 0 = the decoder's default */
+    int64_t max_bytes;       /* the same for a picture's file, or member of an archive */
     const char *clean; /* captions: NULL or "basic" (datasets/caption.h), or "albef"; the source's
                           own words are kept beside where they differ */
     bool dedupe;       /* bytes that the index has already come in once: their captions join

@@ -56,7 +56,7 @@ static vlp_status read_labels(const char *path, const vlp_map *map, idx_pair *pa
     return VLP_OK;
 }
 
-static vlp_status add_rows(idx_run *run, const char *path, const char *split,
+static vlp_status add_rows(idx_run *run, vlp_map *map, const char *path, const char *split,
                            const idx_pair *pair) {
     struct stat st;
     if (stat(path, &st) != 0) return VLP_FAIL(VLP_ERR_IO, "%s: cannot be read", path);
@@ -83,6 +83,7 @@ static vlp_status add_rows(idx_run *run, const char *path, const char *split,
         int64_t id;
         vlp_row_news news;
         VLP_TRY(vlp_session_image_row(run->session, &image, &id, &news));
+        vlp_map_pass(map, (size_t)image.offset);
         if (id && pair->labels)
             VLP_TRY(vlp_templates_apply(&run->templates, run->session, id, label, i + 1));
     }
@@ -122,7 +123,7 @@ static vlp_status add_file(idx_run *run, const char *path) {
     snprintf(report->recognised, sizeof report->recognised,
              "%s: idx, %lld images of %d x %d, %s labels", path, (long long)pair.count, pair.width,
              pair.height, pair.labels ? "with" : "without");
-    VLP_TRY_DONE(add_rows(run, path, split, &pair));
+    VLP_TRY_DONE(add_rows(run, &images, path, split, &pair));
 done:
     vlp_map_close(&images);
     vlp_map_close(&labels);

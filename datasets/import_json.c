@@ -205,12 +205,13 @@ static vlp_status coco_annotation(const char *text, size_t len, int64_t number, 
 
 static vlp_status coco_import(vlp_session *session) {
     json_run run = {.session = session, .image_key = "file_name", .caption_key = "caption"};
-    vlp_db *db = vlp_session_db(session);
+    vlp_db *db;
     vlp_status status = VLP_OK;
-    VLP_TRY_DONE(vlp_db_exec(db, "CREATE TEMP TABLE IF NOT EXISTS coco(number INTEGER PRIMARY KEY,"
-                                 " id INTEGER NOT NULL); DELETE FROM temp.coco"));
-    VLP_TRY_DONE(vlp_stmt_new(&run.add, db, "INSERT OR REPLACE INTO temp.coco VALUES(?1,?2)"));
-    VLP_TRY_DONE(vlp_stmt_new(&run.find, db, "SELECT id FROM temp.coco WHERE number=?1"));
+    VLP_TRY_DONE(vlp_session_scratch(session, &db));
+    VLP_TRY_DONE(vlp_db_exec(db, "CREATE TABLE IF NOT EXISTS coco(number INTEGER PRIMARY KEY,"
+                                 " id INTEGER NOT NULL); DELETE FROM coco"));
+    VLP_TRY_DONE(vlp_stmt_new(&run.add, db, "INSERT OR REPLACE INTO coco VALUES(?1,?2)"));
+    VLP_TRY_DONE(vlp_stmt_new(&run.find, db, "SELECT id FROM coco WHERE number=?1"));
     VLP_TRY_DONE(scan_file(session, "images", coco_image, &run));
     VLP_TRY_DONE(scan_file(session, "annotations", coco_annotation, &run));
     recognised(&run, "coco");

@@ -71,11 +71,12 @@ static vlp_status put(list_run *run, const char *key, size_t key_len, const char
 }
 
 static vlp_status open_table(list_run *run) {
-    vlp_db *db = vlp_session_db(run->session);
-    VLP_TRY(vlp_db_exec(db, "CREATE TEMP TABLE IF NOT EXISTS list_map(key TEXT PRIMARY KEY,"
-                            " value TEXT NOT NULL) WITHOUT ROWID; DELETE FROM temp.list_map"));
-    VLP_TRY(vlp_stmt_new(&run->add, db, "INSERT OR REPLACE INTO temp.list_map VALUES(?1, ?2)"));
-    return vlp_stmt_new(&run->find, db, "SELECT value FROM temp.list_map WHERE key=?1");
+    vlp_db *db;
+    VLP_TRY(vlp_session_scratch(run->session, &db));
+    VLP_TRY(vlp_db_exec(db, "CREATE TABLE IF NOT EXISTS list_map(key TEXT PRIMARY KEY,"
+                            " value TEXT NOT NULL) WITHOUT ROWID; DELETE FROM list_map"));
+    VLP_TRY(vlp_stmt_new(&run->add, db, "INSERT OR REPLACE INTO list_map VALUES(?1, ?2)"));
+    return vlp_stmt_new(&run->find, db, "SELECT value FROM list_map WHERE key=?1");
 }
 
 static void close_run(list_run *run) {

@@ -26,6 +26,7 @@ typedef struct {
     vlp_session *session;
     vlp_templates templates;
     vlp_buf classes, scratch, fields, where;
+    vlp_db *db; /* for what waits for its other half */
     vlp_stmt *add_image, *add_text, *join;
     vlp_map map; /* of the shard */
     const char *shard;
@@ -215,8 +216,7 @@ static vlp_status join_rest(shard_run *run) {
 }
 
 static vlp_status read_shard(shard_run *run, const vlp_map *map) {
-    VLP_TRY(vlp_db_exec(vlp_session_db(run->session),
-                        "DELETE FROM temp.member_images; DELETE FROM temp.member_texts"));
+    VLP_TRY(vlp_db_exec(run->db, "DELETE FROM member_images; DELETE FROM member_texts"));
     vlp_status status =
         vlp_archive_each(run->shard, map->data, map->len, VLP_MEMBER_MAX, each_member, run);
     if (status == VLP_ERR_FORMAT) /* what could be read counts */
@@ -244,19 +244,20 @@ static vlp_status add_shard(shard_run *run, const char *path) {
 }
 
 static vlp_status prepare(shard_run *run) {
-    vlp_db *db = vlp_session_db(run->session);
+    VLP_TRY(vlp_session_scratch(run->session, &run->db));
+    vlp_db *db = run->db;
     const vlp_import_options *options = vlp_session_options(run->session);
     VLP_TRY(vlp_templates_open(&run->templates, options->templates));
     if (options->classes) VLP_TRY(vlp_file_read(options->classes, 1 << 20, &run->classes));
-    VLP_TRY(vlp_db_exec(db, "CREATE TEMP TABLE IF NOT EXISTS member_images(key TEXT PRIMARY KEY,"
+    VLP_TRY(vlp_db_exec(db, "CREATE TABLE IF NOT EXISTS member_images(key TEXT PRIMARY KEY,"
                             " id INTEGER NOT NULL);"
-                            "CREATE TEMP TABLE IF NOT EXISTS member_texts(key TEXT NOT NULL,"
+                            "CREATE TABLE IF NOT EXISTS member_texts(key TEXT NOT NULL,"
                             " text TEXT NOT NULL)"));
-    VLP_TRY(vlp_stmt_new(&run->add_image, db,
-                         "INSERT OR REPLACE INTO temp.member_images VALUES(?1, ?2)"));
-    VLP_TRY(vlp_stmt_new(&run->add_text, db, "INSERT INTO temp.member_texts VALUES(?1, ?2)"));
+    VLP_TRY(
+        vlp_stmt_new(&run->add_image, db, "INSERT OR REPLACE INTO member_images VALUES(?1, ?2)"));
+    VLP_TRY(vlp_stmt_new(&run->add_text, db, "INSERT INTO member_texts VALUES(?1, ?2)"));
     return vlp_stmt_new(&run->join, db,
-                        "SELECT i.id, t.text FROM temp.member_texts t JOIN temp.member_images i"
+                        "SELECT i.id, t.text FROM member_texts t JOIN member_images i"
                         " ON i.key=t.key ORDER BY t.rowid");
 }
 

@@ -128,7 +128,7 @@ vlp_status vlp_index_open(vlp_index **out, const char *path, vlp_db_mode mode) {
     if (!index) return VLP_ERR_MEMORY;
     vlp_status status = vlp_db_open(&index->db, path, mode);
     if (status == VLP_OK) status = check_schema(index->db, mode);
-    if (status == VLP_OK && mode == VLP_DB_WRITE) status = vlp_bulk_end(index->db);
+    if (status == VLP_OK && mode == VLP_DB_WRITE) status = vlp_bulk_end(index->db, NULL);
     if (status != VLP_OK) {
         vlp_index_free(index);
         return status;

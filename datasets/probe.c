@@ -23,7 +23,7 @@ static bool jpeg_or_png_start(const uint8_t *data, size_t len) {
     return jpeg || memcmp(data, png, len < 8 ? len : 8) == 0;
 }
 
-static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels) {
+static void look(vlp_probe *out, const uint8_t *data, size_t len, const vlp_probe_limits *limits) {
     vlp_image_header header;
     vlp_status status = vlp_image_probe(&header, data, len);
     if (status == VLP_OK) {
@@ -31,10 +31,10 @@ static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pi
         out->width = turned ? header.height : header.width;
         out->height = turned ? header.width : header.height;
         out->usable = true;
-        if ((int64_t)header.width * header.height <= max_pixels) return;
+        if ((int64_t)header.width * header.height <= limits->max_pixels) return;
         refuse(out, VLP_SKIP_TOO_LARGE, "");
         snprintf(out->detail, sizeof out->detail, "%d x %d pixels; the limit is %lld pixels",
-                 header.width, header.height, (long long)max_pixels);
+                 header.width, header.height, (long long)limits->max_pixels);
         return;
     }
     bool ours = header.format != VLP_FORMAT_UNKNOWN || jpeg_or_png_start(data, len);
@@ -44,6 +44,18 @@ static void look(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pi
            : ours                        ? VLP_SKIP_TRUNCATED
                                          : VLP_SKIP_NOT_AN_IMAGE,
            vlp_error());
+}
+
+/* Empty files and too long ones need no look. */
+static bool fits(vlp_probe *out, int64_t size, const vlp_probe_limits *limits) {
+    *out = (vlp_probe){0};
+    if (size == 0) refuse(out, VLP_SKIP_ZERO_BYTES, "");
+    if (size > limits->max_bytes) {
+        refuse(out, VLP_SKIP_TOO_LARGE, "");
+        snprintf(out->detail, sizeof out->detail, "%lld bytes; the limit is %lld bytes",
+                 (long long)size, (long long)limits->max_bytes);
+    }
+    return size > 0 && size <= limits->max_bytes;
 }
 
 /* Reads up to `want` bytes at `at` behind what scratch holds. */
@@ -71,14 +83,10 @@ static vlp_status read_parts(int fd, int64_t size, vlp_buf *scratch, size_t *hea
     return vlp_buf_append(scratch, &size, sizeof size);
 }
 
-vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size, int64_t max_pixels,
-                          vlp_buf *scratch) {
-    *out = (vlp_probe){0};
+vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size,
+                          const vlp_probe_limits *limits, vlp_buf *scratch) {
     vlp_buf_clear(scratch);
-    if (size == 0) {
-        refuse(out, VLP_SKIP_ZERO_BYTES, "");
-        return VLP_OK;
-    }
+    if (!fits(out, size, limits)) return VLP_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         refuse(out, errno == ENOENT ? VLP_SKIP_MISSING : VLP_SKIP_UNREADABLE, strerror(errno));
@@ -95,17 +103,13 @@ vlp_status vlp_probe_file(vlp_probe *out, const char *path, int64_t size, int64_
         return VLP_OK;
     }
     out->hash = vlp_hash_bytes(scratch->data, scratch->len);
-    look(out, (const uint8_t *)scratch->data, head, max_pixels);
+    look(out, (const uint8_t *)scratch->data, head, limits);
     return VLP_OK;
 }
 
-vlp_status vlp_probe_bytes(vlp_probe *out, const uint8_t *data, size_t len, int64_t max_pixels,
-                           vlp_buf *scratch) {
-    *out = (vlp_probe){0};
-    if (len == 0) {
-        refuse(out, VLP_SKIP_ZERO_BYTES, "");
-        return VLP_OK;
-    }
+vlp_status vlp_probe_bytes(vlp_probe *out, const uint8_t *data, size_t len,
+                           const vlp_probe_limits *limits, vlp_buf *scratch) {
+    if (!fits(out, (int64_t)len, limits)) return VLP_OK;
     size_t head = len < HEAD ? len : HEAD;
     if (len == head) {
         out->hash = vlp_hash_bytes(data, len);
@@ -119,6 +123,6 @@ vlp_status vlp_probe_bytes(vlp_probe *out, const uint8_t *data, size_t len, int6
         VLP_TRY(vlp_buf_append(scratch, &size, sizeof size));
         out->hash = vlp_hash_bytes(scratch->data, scratch->len);
     }
-    look(out, data, head, max_pixels);
+    look(out, data, head, limits);
     return VLP_OK;
 }

@@ -15,9 +15,6 @@
 static const char *const sql[Q_COUNT] = {
     [Q_IMAGE_FIND] = "SELECT id, size, mtime, hash, asked, state, reason, group_id FROM images"
                      " WHERE path=?1 AND offset=?2",
-    [Q_IMAGE_ADD] = "INSERT INTO images(id, source_id, path, offset, length, stored, size, mtime,"
-                    " hash, width, height, split, asked, group_id, label, fields, state, item)"
-                    " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)",
     [Q_IMAGE_CHANGE] = "UPDATE images SET length=?2, size=?3, mtime=?4, hash=?5, width=?6,"
                        " height=?7, asked=?8, label=?9, fields=?10, state=?11, reason=NULL"
                        " WHERE id=?1",
@@ -38,8 +35,6 @@ static const char *const sql[Q_COUNT] = {
     [Q_IMAGES_OF_SOURCE] = "SELECT id FROM images WHERE source_id=?1 AND id>?2 ORDER BY id",
     [Q_CAPTION_FIND] = "SELECT id FROM captions WHERE image_id=?1 AND hash=?2 AND text=?3",
     [Q_TEXT_FIND] = "SELECT id FROM captions WHERE image_id IS NULL AND hash=?2 AND text=?3",
-    [Q_CAPTION_ADD] = "INSERT INTO captions(image_id, source_id, text, kind, hash, split, original)"
-                      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
     [Q_CAPTION_DROP] = "DELETE FROM captions WHERE id=?1",
     [Q_CAPTIONS_OF_SOURCE] = "SELECT id FROM captions WHERE source_id=?1 AND id>?2 ORDER BY id",
     [Q_CAPTIONS_OF_IMAGE] = "SELECT id FROM captions WHERE image_id=?1",
@@ -52,8 +47,6 @@ static const char *const sql[Q_COUNT] = {
     [Q_QUESTION_FIND] = "SELECT id FROM questions WHERE source_id=?1 AND number=?2",
     [Q_QUESTIONS_DROP] = "DELETE FROM questions WHERE source_id=?1",
     [Q_ANSWER_ADD] = "INSERT INTO answers VALUES(?1,?2,1) ON CONFLICT DO UPDATE SET votes=votes+1",
-    [Q_SKIP_ADD] = "INSERT INTO skipped(source_id, path, row, reason, detail)"
-                   " VALUES(?1,?2,?3,?4,?5)",
     [Q_NEXT_ID] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name='images'), 0) + 1",
 };
 
@@ -76,6 +69,7 @@ static vlp_status begin(vlp_session *s) {
 
 static vlp_status commit(vlp_session *s) {
     if (!s->in_transaction) return VLP_OK;
+    VLP_TRY(vlp_session_written(s));
     s->in_transaction = false;
     return vlp_db_commit(s->db);
 }
@@ -198,7 +192,9 @@ vlp_status vlp_session_open(vlp_session **out, vlp_index *index, const char *sou
     s->db = vlp_index_db(index);
     s->options = options;
     s->report = report;
-    s->max_pixels = options->max_pixels ? options->max_pixels : vlp_decode_defaults.max_pixels;
+    const vlp_decode_options *decode = &vlp_decode_defaults;
+    s->limits.max_pixels = options->max_pixels ? options->max_pixels : decode->max_pixels;
+    s->limits.max_bytes = options->max_bytes ? options->max_bytes : decode->max_bytes;
     vlp_status status = VLP_OK;
     VLP_TRY_DONE(choose_cleaning(s));
     VLP_TRY_DONE(vlp_split_parse(&s->shares, options->split_hash));
@@ -206,8 +202,10 @@ vlp_status vlp_session_open(vlp_session **out, vlp_index *index, const char *sou
     s->bulk = !options->dedupe && vlp_index_is_empty(index);
     if (s->bulk) VLP_TRY_DONE(vlp_bulk_begin(s->db));
     for (int q = 0; q < Q_COUNT; q++) VLP_TRY_DONE(vlp_stmt_new(&s->query[q], s->db, sql[q]));
+    VLP_TRY_DONE(vlp_session_inserts_open(s));
     VLP_TRY_DONE(begin(s));
     VLP_TRY_DONE(register_source(s, format));
+    if (s->bulk) VLP_TRY_DONE(vlp_seen_open(&s->seen));
 done:
     if (status != VLP_OK)
         vlp_session_free(s);
@@ -218,10 +216,14 @@ done:
 
 void vlp_session_free(vlp_session *s) {
     if (!s) return;
-    for (int q = 0; q < Q_COUNT; q++) vlp_stmt_free(s->query[q]);
     if (s->in_transaction && s->source_id) commit(s);
+    vlp_session_inserts_close(s);
+    for (int q = 0; q < Q_COUNT; q++) vlp_stmt_free(s->query[q]);
     vlp_db_rollback(s->db);
-    if (s->bulk) vlp_bulk_end(s->db); /* after a failure; opening the index makes up for another */
+    vlp_db_free(s->scratch);
+    vlp_seen_close(&s->seen);
+    if (s->bulk)
+        vlp_bulk_end(s->db, NULL); /* after a failure; opening the index makes up for another */
     vlp_bitset_free(&s->images_seen);
     vlp_bitset_free(&s->captions_seen);
     vlp_buf_free(&s->file);
@@ -278,15 +280,12 @@ static vlp_status end_bulk(vlp_session *s) {
     if (!s->bulk) return VLP_OK;
     if (s->rows > 1000000)
         vlp_log(VLP_LOG_INFO, "sorting %lld rows into the indexes", (long long)s->rows);
-    VLP_TRY(vlp_bulk_end(s->db));
+    vlp_stream_free(s->stream);
+    s->stream = NULL;
+    int64_t shared = 0;
+    VLP_TRY(vlp_bulk_end(s->db, &shared));
     s->bulk = false;
-    return count_duplicates(s);
-}
-
-static vlp_status keep_fulltext_near(vlp_session *s) {
-    int64_t behind;
-    VLP_TRY(vlp_fulltext_behind(s->index, &behind));
-    return behind <= VLP_FULLTEXT_AT_ONCE ? vlp_fulltext_update(s->index) : VLP_OK;
+    return shared ? count_duplicates(s) : VLP_OK;
 }
 
 vlp_status vlp_session_finish(vlp_session *s) {
@@ -299,13 +298,14 @@ vlp_status vlp_session_finish(vlp_session *s) {
         VLP_TRY(drop_unseen(s, Q_CAPTIONS_OF_SOURCE, &s->captions_seen, drop_caption));
         VLP_TRY(drop_unseen(s, Q_IMAGES_OF_SOURCE, &s->images_seen, vlp_session_drop_image));
     }
+    VLP_TRY(vlp_session_written(s));
     char done[96];
     snprintf(done, sizeof done, "UPDATE sources SET complete=1 WHERE id=%lld",
              (long long)s->source_id);
     VLP_TRY(vlp_db_exec(s->db, done));
     VLP_TRY(commit(s));
     VLP_TRY(end_bulk(s));
-    return keep_fulltext_near(s);
+    return vlp_fulltext_near(s->index);
 }
 
 /* Malformed UTF-8 and U+FFFD, which stands for it, say nothing either. */
@@ -349,20 +349,19 @@ typedef struct {
 
 static vlp_status add_caption(vlp_session *s, int64_t image_id, const char *kind, int64_t hash,
                               given_text given, int64_t *id) {
-    vlp_stmt *add = s->query[Q_CAPTION_ADD];
-    if (image_id)
-        vlp_bind_int(add, 1, image_id);
-    else
-        vlp_bind_null(add, 1);
-    vlp_bind_int(add, 2, s->source_id);
-    vlp_bind_text(add, 3, s->caption.data, (int64_t)s->caption.len);
-    vlp_bind_text(add, 4, kind, -1);
-    vlp_bind_int(add, 5, hash);
-    vlp_bind_text(add, 6, image_id ? NULL : text_split(s, hash), -1);
-    if (given.len != s->caption.len || memcmp(given.text, s->caption.data, given.len) != 0)
-        vlp_bind_blob(add, 7, given.text, (int64_t)given.len);
-    VLP_TRY(vlp_stmt_run(add));
-    *id = vlp_db_last_id(s->db);
+    bool same = given.len == s->caption.len && memcmp(given.text, s->caption.data, given.len) == 0;
+    const vlp_value null = vlp_value_text(NULL);
+    const vlp_value values[] = {
+        image_id ? vlp_value_int(image_id) : null,
+        vlp_value_int(s->source_id),
+        vlp_value_bytes(VLP_VALUE_TEXT, s->caption.data, s->caption.len),
+        vlp_value_text(kind),
+        vlp_value_int(hash),
+        image_id ? null : vlp_value_text(text_split(s, hash)),
+        same ? null : vlp_value_bytes(VLP_VALUE_BLOB, given.text, given.len),
+    };
+    VLP_TRY(vlp_session_insert(s, VLP_TABLE_CAPTIONS, values));
+    *id = s->stream ? 0 : vlp_db_last_id(s->db);
     return VLP_OK;
 }
 
@@ -389,7 +388,7 @@ static vlp_status caption(vlp_session *s, int64_t image_id, const char *text, si
         s->usable++;
         (*(found ? &s->report->unchanged : &s->report->added))++;
     }
-    VLP_TRY(vlp_bitset_add(&s->captions_seen, id));
+    if (id) VLP_TRY(vlp_bitset_add(&s->captions_seen, id));
     return vlp_session_tick(s);
 }
 
@@ -404,6 +403,9 @@ vlp_status vlp_session_class_caption(vlp_session *s, int64_t image_id, const cha
 }
 
 vlp_status vlp_session_captions_time(vlp_session *s, int64_t image_id, int64_t *mtime) {
+    *mtime = -1;
+    if (s->bulk && s->fresh_image == image_id) return VLP_OK;
+    VLP_TRY(vlp_session_written(s));
     vlp_stmt *time_of = s->query[Q_CAPTIONS_TIME];
     vlp_bind_int(time_of, 1, image_id);
     bool row;
@@ -421,12 +423,17 @@ vlp_status vlp_session_forget_captions(vlp_session *s, int64_t image_id) {
 }
 
 vlp_status vlp_session_captions_done(vlp_session *s, int64_t image_id, int64_t mtime) {
+    if (s->stream && s->fresh_image == image_id &&
+        vlp_stream_amend(s->stream, VLP_TABLE_IMAGES, VLP_IMAGES_CAPTIONS_TIME, mtime))
+        return VLP_OK;
+    VLP_TRY(vlp_session_written(s));
     vlp_bind_int(s->query[Q_CAPTIONS_SET_TIME], 1, image_id);
     vlp_bind_int(s->query[Q_CAPTIONS_SET_TIME], 2, mtime);
     return vlp_stmt_run(s->query[Q_CAPTIONS_SET_TIME]);
 }
 
 vlp_status vlp_session_keep_captions(vlp_session *s, int64_t image_id) {
+    VLP_TRY(vlp_session_written(s));
     vlp_stmt *all = s->query[Q_CAPTIONS_OF_IMAGE];
     vlp_bind_int(all, 1, image_id);
     bool row = true;
@@ -438,22 +445,6 @@ vlp_status vlp_session_keep_captions(vlp_session *s, int64_t image_id) {
     }
 }
 
-vlp_status vlp_session_skip(vlp_session *s, const char *path, int64_t row, vlp_skip_reason reason,
-                            const char *detail) {
-    s->report->skipped++;
-    s->report->by_reason[reason]++;
-    s->final_reason = reason;
-    vlp_stmt *add = s->query[Q_SKIP_ADD];
-    vlp_bind_int(add, 1, s->source_id);
-    vlp_bind_text(add, 2, path, -1);
-    vlp_bind_int(add, 3, row);
-    vlp_bind_text(add, 4, vlp_skip_name(reason), -1);
-    vlp_bind_text(add, 5, detail, -1);
-    VLP_TRY(vlp_stmt_run(add));
-    if (s->options->skipped) s->options->skipped(path, row, reason, detail, s->options->user);
-    return vlp_session_tick(s);
-}
-
 const vlp_import_options *vlp_session_options(const vlp_session *s) {
     return s->options;
 }
@@ -462,8 +453,10 @@ vlp_import_report *vlp_session_report(const vlp_session *s) {
     return s->report;
 }
 
-vlp_db *vlp_session_db(const vlp_session *s) {
-    return s->db;
+vlp_status vlp_session_scratch(vlp_session *s, vlp_db **out) {
+    if (!s->scratch) VLP_TRY(vlp_db_open_scratch(&s->scratch));
+    *out = s->scratch;
+    return VLP_OK;
 }
 
 const char *vlp_session_source(const vlp_session *s) {

@@ -71,7 +71,8 @@ vlp_status vlp_session_skip(vlp_session *session, const char *path, int64_t row,
 
 const vlp_import_options *vlp_session_options(const vlp_session *session);
 vlp_import_report *vlp_session_report(const vlp_session *session);
-vlp_db *vlp_session_db(const vlp_session *session);
+/* A database of the run's own, for tables that are too large for memory; gone with the session. */
+vlp_status vlp_session_scratch(vlp_session *session, vlp_db **out);
 const char *vlp_session_source(const vlp_session *session); /* absolute path */
 /* Folder that relative image names start from: --images, else the source's folder. */
 const char *vlp_session_root(const vlp_session *session);

@@ -25,6 +25,7 @@ typedef struct {
 } found_file;
 
 static vlp_status find_row(vlp_session *s, const vlp_session_image *image, known_row *row) {
+    VLP_TRY(vlp_session_written(s));
     vlp_stmt *find = s->query[Q_IMAGE_FIND];
     vlp_bind_text(find, 1, image->path, -1);
     vlp_bind_int(find, 2, image->offset);
@@ -115,7 +116,7 @@ static bool stat_file(const char *path, found_file *file, vlp_skip_reason *reaso
 
 static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, const found_file *file,
                              const uint8_t key[16]) {
-    vlp_stmt *group = s->query[Q_GROUP], *add = s->query[Q_IMAGE_ADD];
+    vlp_stmt *group = s->query[Q_GROUP];
     vlp_bind_blob(group, 1, key, 16);
     bool twin = false;
     if (!s->bulk) VLP_TRY(vlp_stmt_step(group, &twin));
@@ -129,25 +130,28 @@ static vlp_status bind_image(vlp_session *s, const vlp_session_image *image, con
         s->report->crossed += strcmp(asked, split) != 0;
         vlp_stmt_reset(group);
     }
-    vlp_bind_int(add, 1, id);
-    vlp_bind_int(add, 2, s->source_id);
-    vlp_bind_text(add, 3, image->path, -1);
-    vlp_bind_int(add, 4, image->offset);
-    vlp_bind_int(add, 5, image->length);
-    vlp_bind_int(add, 6, image->stored);
-    vlp_bind_int(add, 7, file->size);
-    vlp_bind_int(add, 8, file->mtime);
-    vlp_bind_blob(add, 9, key, 16);
-    vlp_bind_int(add, 10, file->width);
-    vlp_bind_int(add, 11, file->height);
-    vlp_bind_text(add, 12, split, -1);
-    vlp_bind_text(add, 13, asked, -1);
-    vlp_bind_int(add, 14, group_id);
-    vlp_bind_text(add, 15, image->label, -1);
-    vlp_bind_text(add, 16, image->fields, -1);
-    vlp_bind_int(add, 17, file->state);
-    vlp_bind_text(add, 18, image->item, -1);
-    VLP_TRY(vlp_stmt_run(add));
+    const vlp_value values[] = {
+        vlp_value_int(id),
+        vlp_value_int(s->source_id),
+        vlp_value_text(image->path),
+        vlp_value_int(image->offset),
+        vlp_value_int(image->length),
+        vlp_value_int(image->stored),
+        vlp_value_int(file->size),
+        vlp_value_int(file->mtime),
+        vlp_value_bytes(VLP_VALUE_BLOB, key, 16),
+        vlp_value_int(file->width),
+        vlp_value_int(file->height),
+        vlp_value_text(split),
+        vlp_value_text(asked),
+        vlp_value_int(group_id),
+        vlp_value_text(image->label),
+        vlp_value_text(image->fields),
+        vlp_value_int(file->state),
+        vlp_value_text(image->item),
+        [VLP_IMAGES_CAPTIONS_TIME] = vlp_value_text(NULL),
+    };
+    VLP_TRY(vlp_session_insert(s, VLP_TABLE_IMAGES, values));
     s->last_id = id;
     return twin && vlp_split_rank(asked) > vlp_split_rank(split) ? settle(s, file->hash) : VLP_OK;
 }
@@ -263,9 +267,9 @@ static vlp_status store_image(vlp_session *s, const vlp_session_image *image, kn
     } else {
         vlp_probe probe;
         if (image->bytes)
-            VLP_TRY(vlp_probe_bytes(&probe, image->bytes, image->n_bytes, s->max_pixels, &s->file));
+            VLP_TRY(vlp_probe_bytes(&probe, image->bytes, image->n_bytes, &s->limits, &s->file));
         else
-            VLP_TRY(vlp_probe_file(&probe, image->path, file->size, s->max_pixels, &s->file));
+            VLP_TRY(vlp_probe_file(&probe, image->path, file->size, &s->limits, &s->file));
         if (!probe.usable) return skip_image(s, image, probe.reason, probe.detail);
         file->hash = probe.hash;
         file->width = probe.width;
@@ -291,10 +295,16 @@ static vlp_status store_image(vlp_session *s, const vlp_session_image *image, kn
 }
 
 static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_row_news *news) {
-    known_row known;
-    VLP_TRY(find_row(s, image, &known));
-    s->last_id = known.id;
+    known_row known = {0};
+    vlp_hash place = {0, 0};
     *news = VLP_ROW_UNCHANGED;
+    if (s->bulk) {
+        place = vlp_seen_key(image->path, image->offset);
+        s->last_id = vlp_seen_id(&s->seen, place);
+        if (s->last_id) return VLP_OK;
+    }
+    if (!s->bulk || vlp_seen_maybe(&s->seen, place)) VLP_TRY(find_row(s, image, &known));
+    s->last_id = known.id;
     if (known.id && known.state != VLP_IMAGE_BAD && vlp_bitset_has(&s->images_seen, known.id))
         return VLP_OK;
     found_file file = {image->file_size, image->file_mtime, {0, 0}, 0, 0, VLP_IMAGE_UNVERIFIED};
@@ -313,6 +323,7 @@ static vlp_status look_up(vlp_session *s, const vlp_session_image *image, vlp_ro
         VLP_TRY(keep_image(s, image, &known));
     }
     if (s->last_id == 0) return VLP_OK;
+    if (s->bulk) vlp_seen_add(&s->seen, place, s->last_id);
     s->report->images++;
     s->usable++;
     return vlp_bitset_add(&s->images_seen, s->last_id);

@@ -1,6 +1,7 @@
 #include "datasets/verify.h"
 
 #include "core/threads.h"
+#include "datasets/bulk.h"
 #include "datasets/look.h"
 #include "datasets/stored.h"
 #include "vision/image.h"
@@ -95,6 +96,7 @@ static vlp_status verify_all(vlp_db *db, vlp_stmt *select, vlp_stmt *update, can
                              vlp_verify_report *report) {
     vlp_decode_options decode = vlp_decode_defaults;
     if (options->max_pixels) decode.max_pixels = options->max_pixels;
+    if (options->max_bytes) decode.max_bytes = options->max_bytes;
     int64_t last = 0;
     while (true) {
         int n;
@@ -150,5 +152,32 @@ done:
     }
     vlp_free(chunk);
     vlp_free(work);
+    return status;
+}
+
+/* Whether a killed import or images that were never decoded are left. */
+static vlp_status is_ready(const vlp_index *index, bool *ready) {
+    int64_t missing, open;
+    VLP_TRY(vlp_bulk_missing(vlp_index_db(index), &missing));
+    VLP_TRY(vlp_db_int(vlp_index_db(index), "SELECT EXISTS(SELECT 1 FROM images WHERE state=0)",
+                       &open));
+    *ready = missing == 0 && open == 0;
+    return VLP_OK;
+}
+
+vlp_status vlp_index_open_verified(vlp_index **out, const char *path,
+                                   const vlp_verify_options *options, vlp_verify_report *report) {
+    *report = (vlp_verify_report){0};
+    vlp_status status = vlp_index_open(out, path, VLP_DB_READ); /* never creates one */
+    if (status == VLP_ERR_NOT_FOUND) return status;
+    bool ready = false;
+    if (status == VLP_OK) status = is_ready(*out, &ready);
+    if (status == VLP_OK && ready) return VLP_OK;
+    vlp_index_free(*out);
+    VLP_TRY(vlp_index_open(out, path, VLP_DB_WRITE));
+    status = vlp_index_verify(*out, options, report);
+    if (status == VLP_OK) return VLP_OK;
+    vlp_index_free(*out);
+    *out = NULL;
     return status;
 }

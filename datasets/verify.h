@@ -7,8 +7,8 @@
 
 /* {0} is valid. */
 typedef struct {
-    int threads;        /* 0 = all */
-    int64_t max_pixels; /* 0 = the decoder's default */
+    int threads;                   /* 0 = all */
+    int64_t max_pixels, max_bytes; /* 0 = the decoder's default */
     bool (*progress)(int64_t done, int64_t total, void *user);
     void (*bad)(const char *path, int64_t row, vlp_skip_reason reason, const char *detail,
                 void *user); /* called on the caller's thread */
@@ -24,5 +24,10 @@ typedef struct {
  * VLP_ERR_INTERRUPTED. Bad images are no error. */
 vlp_status vlp_index_verify(vlp_index *index, const vlp_verify_options *options,
                             vlp_verify_report *report);
+
+/* Opens an index for reading, verified. Where nothing is left to verify it may lie on a read-only
+ * file system; otherwise it is written. */
+vlp_status vlp_index_open_verified(vlp_index **out, const char *path,
+                                   const vlp_verify_options *options, vlp_verify_report *report);
 
 #endif

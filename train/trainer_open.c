@@ -66,10 +66,9 @@ static vlp_status open_index(vlp_trainer *t) {
     if (!vlp_path_exists(t->data)) /* opening for writing would make an empty one */
         return VLP_FAIL(VLP_ERR_NOT_FOUND, "no index at %s; make one with `vlp index %s SOURCE`",
                         t->data, t->data);
-    VLP_TRY(vlp_index_open(&t->index, t->data, VLP_DB_WRITE));
     vlp_verify_report report;
     vlp_verify_options options = {.progress = verify_progress, .bad = warn_bad, .user = t};
-    VLP_TRY(vlp_index_verify(t->index, &options, &report));
+    VLP_TRY(vlp_index_open_verified(&t->index, t->data, &options, &report));
     if (report.bad > 0)
         vlp_log(VLP_LOG_WARN, "%lld pictures cannot be decoded and are left out",
                 (long long)report.bad);

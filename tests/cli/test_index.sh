@@ -52,3 +52,41 @@ run 0 index idx.db two-images-idx3-ubyte --quiet
 run 0 search idx.db "a red square" --top 2
 says "two-images-idx3-ubyte#0"
 says "two-images-idx3-ubyte#1"
+
+# limits by option: of a picture's file, and of its pixels
+mkdir limits
+cp pictures/000.png limits/small.png
+{ cat pictures/001.png && head -c 100000 /dev/zero; } >limits/long.png
+run 3 index limits.db limits --max-bytes 50000
+complains "long.png: too large"
+complains "bytes; the limit is 50000 bytes"
+silent_about "small.png"
+run 0 index limits2.db limits --max-bytes 200000
+run 2 index limits3.db limits --max-pixels 10
+complains "pixels; the limit is 10 pixels"
+run 2 index limits4.db limits --max-bytes 0
+complains "--max-bytes"
+
+# A read-only file system: what was made elsewhere is read, what has to be written says so. Only root
+# may mount one.
+mkdir fixed
+run 0 index fixed/pairs.db pictures.jsonl --check
+run 0 index fixed/unchecked.db pictures.jsonl
+if mount --bind fixed fixed 2>/dev/null && mount -o remount,bind,ro fixed; then
+    trap 'umount "$work/fixed"' EXIT
+    run 0 stats fixed/pairs.db
+    run 0 bench load fixed/pairs.db --seconds 0.1 --image-size 32
+    run 0 pretrain vlp --size nano --data fixed/pairs.db --steps 1 --out fixed-run
+    run 2 bench load fixed/unchecked.db --seconds 0.1 --image-size 32
+    complains "fixed/unchecked.db: cannot"
+    run 2 index fixed/pairs.db pictures.jsonl
+    complains "fixed/pairs.db: cannot"
+    run 2 index fixed/new.db pictures.jsonl
+    complains "fixed/new.db: cannot"
+    [ "$(ls fixed | wc -l)" -eq 2 ] || fail "something was written"
+    umount fixed
+    trap - EXIT
+else
+    umount fixed 2>/dev/null
+    echo "$name: read-only file system not tried: may not mount one"
+fi
