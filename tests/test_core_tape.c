@@ -474,6 +474,20 @@ static void test_core_tape__unwritten_gradient_is_zero(void **state) {
     for (int64_t i = 0; i < w->params->total; i++) assert_true(w->params->grads[i] == 0);
 }
 
+/* A product's bfloat16 output, seen as another shape, has the product's values. */
+static void test_core_tape__narrow_outputs_keep_their_values_in_other_shapes(void **state) {
+    world *w = *state;
+    assert_int_equal(vlp_tape_open(w->tape, 1 << 20), VLP_OK);
+    vlp_tape_set_precision(w->tape, VLP_BF16);
+    vlp_tape_begin(w->tape, 0, 0);
+    vlp_tensor *x = vlp_linear(w->tape, w->positions, w->up, NULL, VLP_ACT_NONE);
+    vlp_tensor *y = vlp_reshape(w->tape, x, 2, (int64_t[]){2 * LENGTH, WIDTH});
+    assert_int_equal(x->dtype, VLP_BF16);
+    const vlp_real *values = vlp_real_data(vlp_to_real(w->tape, x));
+    assert_int_equal(vlp_tape_status(w->tape), VLP_OK);
+    for (int i = 0; i < 2 * LENGTH * WIDTH; i++) assert_true(vlp_real_data(y)[i] == values[i]);
+}
+
 static void test_core_tape__frozen_parameters_get_no_gradient(void **state) {
     world *w = *state;
     assert_int_equal(vlp_params_freeze(w->params, "up", true), 2);
@@ -564,6 +578,7 @@ int main(void) {
         TEST(release_leaves_older_tensors_alone),
         TEST(unwritten_gradient_is_zero),
         TEST(frozen_parameters_get_no_gradient),
+        TEST(narrow_outputs_keep_their_values_in_other_shapes),
         TEST(profile_accounts_for_every_op),
         TEST(profile_counts_what_passes_move),
     };

@@ -143,6 +143,21 @@ static void test_parity_runner__a_value_that_is_no_number_fails(void **state) {
     assert_non_null(strstr(line_of("grad_norm"), "not finite  FAIL"));
 }
 
+/* In bfloat16 the limit is 1e-2 of the whole tensor. */
+static void test_parity_runner__bf16_has_its_own_limit(void **state) {
+    (void)state;
+    static const char bf16[] = "--precision' 'bf16' '";
+    char arguments[400];
+    snprintf(arguments, sizeof arguments, "%s%s", bf16, folder);
+    assert_int_equal(run_parity(arguments), 0);
+    assert_non_null(strstr(line_of("last_hidden_state"), "limit 1.00e-02  PASS"));
+    assert_null(strstr(output.data, "grad/"));
+    alter("last_hidden_state", 3, NULL);
+    assert_int_equal(run_parity(arguments), 1);
+    assert_non_null(strstr(line_of("last_hidden_state"), "FAIL"));
+    assert_int_equal(run_parity("--precision' 'half"), 2);
+}
+
 static void test_parity_runner__what_is_not_computed_fails(void **state) {
     (void)state;
     alter(NULL, 0, "param.99.unheard_of");
@@ -215,6 +230,8 @@ int main(void) {
             test_parity_runner__a_gradient_beyond_the_limit_fails, copy_case, remove_case,
             model_case),
         cmocka_unit_test_prestate_setup_teardown(test_parity_runner__another_activation_fails,
+                                                 copy_case, remove_case, model_case),
+        cmocka_unit_test_prestate_setup_teardown(test_parity_runner__bf16_has_its_own_limit,
                                                  copy_case, remove_case, model_case),
         cmocka_unit_test_setup_teardown(test_parity_runner__a_value_beyond_the_limit_fails,
                                         copy_case, remove_case),

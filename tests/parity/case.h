@@ -4,10 +4,12 @@
 
 #include "core/json.h"
 #include "core/safetensors.h"
+#include "core/tensor.h"
 
 typedef struct {
     const char *folder;                         /* borrowed */
     const char *system, *mode;                  /* from case.json, "" if absent */
+    vlp_dtype precision;                        /* VLP_REAL; VLP_BF16: forward values alone */
     vlp_json *json;                             /* case.json */
     vlp_json *config;                           /* config.json, or NULL */
     vlp_safetensors *model, *inputs, *expected; /* NULL where the file is absent */

@@ -1,5 +1,6 @@
-/* parity FOLDER...: runs reference cases; exit code 0 if all pass, 1 if one fails, 2 if a folder is
- * no case. */
+/* parity [--precision bf16] FOLDER...: runs reference cases; exit code 0 if all pass, 1 if one
+ * fails, 2 if a folder is no case. In bf16 forward values and losses alone are compared, and the
+ * largest relative difference is told; systems without a forward pass have none. */
 #include "parity/runners.h"
 
 #include <string.h>
@@ -66,10 +67,11 @@ static vlp_status run_case(const parity_case *c, parity_report *report) {
     return run(c, report);
 }
 
-static int run_folder(const char *folder) {
+static int run_folder(const char *folder, vlp_dtype precision) {
     parity_case c;
     parity_report *report = NULL;
     vlp_status status = parity_case_open(&c, folder);
+    c.precision = precision;
     if (status == VLP_OK) status = parity_report_new(&report, &c, stdout);
     int code = 2;
     if (status != VLP_OK) {
@@ -84,13 +86,19 @@ static int run_folder(const char *folder) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 2) {
-        fprintf(stderr, "usage: parity FOLDER...\n");
+    vlp_dtype precision = VLP_REAL;
+    int first = 1;
+    if (argc > 2 && strcmp(argv[1], "--precision") == 0) {
+        precision = strcmp(argv[2], "bf16") == 0 ? VLP_BF16 : VLP_REAL;
+        first = precision == VLP_BF16 || strcmp(argv[2], "fp32") == 0 ? 3 : argc;
+    }
+    if (first >= argc) {
+        fprintf(stderr, "usage: parity [--precision fp32|bf16] FOLDER...\n");
         return 2;
     }
     int worst = 0;
-    for (int i = 1; i < argc; i++) {
-        int code = run_folder(argv[i]);
+    for (int i = first; i < argc; i++) {
+        int code = run_folder(argv[i], precision);
         if (code > worst) worst = code;
     }
     return worst;

@@ -1,6 +1,7 @@
 #include "parity/model.h"
 
 #include "core/memory.h"
+#include "core/op_flow.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -14,7 +15,9 @@ vlp_status parity_model_open(parity_model *m, const parity_case *c, parity_repor
                         "missing",
                         c->folder);
     VLP_TRY(vlp_params_new(&m->params));
-    return vlp_tape_new(&m->tape);
+    VLP_TRY(vlp_tape_new(&m->tape));
+    vlp_tape_set_precision(m->tape, c->precision);
+    return VLP_OK;
 }
 
 void parity_model_close(parity_model *m) {
@@ -39,6 +42,13 @@ void *parity_model_room(parity_model *m, size_t bytes) {
     void *room = vlp_alloc(bytes);
     keep_buffer(m, room);
     return room;
+}
+
+const vlp_real *parity_values(parity_model *m, const vlp_tensor *x) {
+    if (x->dtype != VLP_BF16) return vlp_real_data(x);
+    vlp_real *wide = parity_model_room(m, (size_t)vlp_numel(x) * sizeof *wide);
+    if (wide) vlp_widen(vlp_numel(x), vlp_bf16_data(x), wide);
+    return wide;
 }
 
 vlp_status parity_model_reals(parity_model *m, const char *name, const vlp_real **out) {
@@ -147,8 +157,8 @@ static vlp_status seed(parity_model *m, double *loss) {
         vlp_status status = parity_input_real(m->c, name, &cot);
         if (status == VLP_OK) {
             vlp_tape_seed(m->tape, tensor, cot);
-            for (int64_t k = 0; !vlp_tape_planning(m->tape) && k < t->numel; k++)
-                *loss += (double)cot[k] * (double)vlp_real_data(tensor)[k];
+            const vlp_real *x = vlp_tape_planning(m->tape) ? NULL : parity_values(m, tensor);
+            for (int64_t k = 0; x && k < t->numel; k++) *loss += (double)cot[k] * (double)x[k];
         }
         vlp_free(cot);
         VLP_TRY(status);
@@ -168,7 +178,10 @@ static vlp_status pass(parity_model *m, parity_build *build, void *ctx) {
     if (!loss) VLP_TRY(seed(m, &value));
     if (loss && real) value = (double)vlp_real_data(loss)[0];
     VLP_TRY(vlp_tape_backward(m->tape, loss));
-    if (real) parity_expect_scalar(m->report, "loss", value);
+    if (real && (loss || m->c->precision != VLP_BF16))
+        parity_expect_scalar(m->report, "loss", value);
+    else if (real)
+        parity_pass_over(m->report, "loss", "the case's own sum of products with given gradients");
     return VLP_OK;
 }
 
@@ -250,7 +263,7 @@ vlp_status parity_expect_attention(parity_model *m, const char *name, const vlp_
     int64_t head_width = stride / 3 / heads, shape[] = {batch, heads, length, length};
     vlp_real *p = vlp_alloc((size_t)(batch * heads * length * length) * sizeof *p);
     if (!p) return VLP_ERR_MEMORY;
-    const vlp_real *rows = vlp_real_data(qkv);
+    const vlp_real *rows = parity_values(m, qkv);
     for (int64_t b = 0; b < batch; b++)
         for (int64_t h = 0; h < heads; h++)
             for (int64_t i = 0; i < length; i++)
@@ -266,7 +279,7 @@ vlp_status parity_expect_softmax(parity_model *m, const char *name, const vlp_te
     int64_t rows = vlp_row_count(logits), cols = vlp_col_count(logits);
     vlp_real *p = vlp_alloc((size_t)(rows * cols) * sizeof *p);
     if (!p) return VLP_ERR_MEMORY;
-    memcpy(p, vlp_real_data(logits), (size_t)(rows * cols) * sizeof *p);
+    memcpy(p, parity_values(m, logits), (size_t)(rows * cols) * sizeof *p);
     for (int64_t i = 0; i < rows; i++) softmax(p + i * cols, cols);
     parity_expect(m->report, name, logits->ndim, logits->shape, p);
     vlp_free(p);

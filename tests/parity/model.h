@@ -19,7 +19,7 @@ typedef struct {
     bool grad; /* its gradient is what is expected, not its values */
 } parity_named;
 
-enum { PARITY_OUTPUTS = 160, PARITY_BUFFERS = 16 };
+enum { PARITY_OUTPUTS = 160, PARITY_BUFFERS = 64 };
 
 struct parity_model {
     const parity_case *c;
@@ -44,6 +44,8 @@ void parity_model_borrow(parity_model *m, vlp_params *params);
 vlp_status parity_model_reals(parity_model *m, const char *name, const vlp_real **out);
 vlp_status parity_model_ids(parity_model *m, const char *name, bool optional, const int32_t **out);
 vlp_status parity_model_mask(parity_model *m, const char *name, bool optional, const uint8_t **out);
+/* The values of a finished pass, whatever their type; they live until close. */
+const vlp_real *parity_values(parity_model *m, const vlp_tensor *tensor);
 /* Memory that lives until close, or NULL. */
 void *parity_model_room(parity_model *m, size_t bytes);
 /* Dimension d of an input. */

@@ -1,6 +1,7 @@
 #include "parity/report.h"
 
 #include "core/memory.h"
+#include "core/op_flow.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,7 +13,8 @@ struct parity_report {
     bool *compared; /* [expected tensors] */
     double largest_grad;
     int passed, failed, missing;
-    double worst; /* largest error / limit so far */
+    double worst;    /* largest error / limit so far */
+    double relative; /* largest |x - e| / |e| so far */
 };
 
 typedef struct {
@@ -81,6 +83,25 @@ static bool is_pixel_values(const char *name) {
     return len >= sizeof end - 1 && strcmp(name + len - (sizeof end - 1), end) == 0;
 }
 
+static bool any_in(const char *name, const char *const *words, size_t count) {
+    bool found = false;
+    for (size_t i = 0; i < count; i++) found |= strstr(name, words[i]) != NULL;
+    return found;
+}
+
+/* What a pass in bfloat16 is not asked for. */
+static bool only_in_full(const vlp_safetensor *t) {
+    static const char *const words[] = {"grad_norm", "after/", "metric/", "retrieval/",
+                                        "score_matrix"};
+    return is_grad(t->name) || !vlp_st_is_float(t->dtype) ||
+           any_in(t->name, words, VLP_COUNT(words));
+}
+
+static bool is_score(const vlp_safetensor *t) {
+    static const char *const words[] = {"logits", "sim", "weights_", "probs", "scores"};
+    return t->ndim == 0 || any_in(t->name, words, VLP_COUNT(words));
+}
+
 static limit_rule rule_for(const parity_report *r, const vlp_safetensor *t) {
     const vlp_json *tolerance = vlp_json_key(r->c->json, "tolerance");
     const vlp_json *forward = vlp_json_key(tolerance, "forward");
@@ -132,6 +153,7 @@ static const vlp_safetensor *mask_for(const parity_report *r, const vlp_safetens
 
 typedef struct {
     double error, largest; /* max|x - e|, max|e| */
+    double squares, of;    /* |x - e|^2, |e|^2 */
     int64_t rows, differ;  /* rows that were compared, elements that are not equal */
     bool finite;
 } differences;
@@ -145,17 +167,32 @@ static differences differences_of(const vlp_safetensor *t, source from,
         double e = vlp_safetensor_value(t, i), x = source_at(from, i);
         d.rows += i % row == 0;
         if (isfinite(e)) d.largest = fmax(d.largest, fabs(e));
+        if (isfinite(e)) d.of += e * e;
         if (x == e) continue; /* equal infinities too */
         d.differ++;
         d.finite = d.finite && isfinite(x) && isfinite(e);
         d.error = fmax(d.error, fabs(x - e));
+        d.squares += (x - e) * (x - e);
     }
     return d;
+}
+
+static void compare_bf16(parity_report *r, const vlp_safetensor *t, const differences *d,
+                         const char *shape) {
+    double least = is_score(t) ? (double)t->numel : 0, limit = is_score(t) ? 0.02 : 0.01;
+    double relative = d->squares > 0 ? sqrt(d->squares / fmax(d->of, least)) : 0;
+    r->relative = fmax(r->relative, relative);
+    line(r, t->name, shape, d->finite && relative <= limit, "difference %.2e  limit %.2e", relative,
+         limit);
 }
 
 static void compare(parity_report *r, const vlp_safetensor *t, source from,
                     const vlp_safetensor *mask, const char *shape) {
     differences d = differences_of(t, from, mask);
+    if (r->c->precision == VLP_BF16 && t->numel > 0 && d.rows > 0) {
+        compare_bf16(r, t, &d, shape);
+        return;
+    }
     limit_rule rule = rule_for(r, t);
     double limit = rule.scale * fmax(rule.floor, d.largest) + rule.extra;
     bool pass = d.differ == 0 || (d.finite && d.error <= limit);
@@ -180,6 +217,7 @@ static void expect(parity_report *r, const char *name, int ndim, const int64_t *
     shape_text(ndim, shape, ours, sizeof ours);
     shape_text(t->ndim, t->shape, theirs, sizeof theirs);
     *compared(r, t) = true;
+    if (r->c->precision == VLP_BF16 && only_in_full(t)) return;
     if (strcmp(ours, theirs) != 0)
         line(r, name, ours, false, "the expected shape is %s", theirs);
     else
@@ -215,13 +253,19 @@ void parity_expect_scalar(parity_report *r, const char *name, double value) {
 
 void parity_expect_tensor(parity_report *r, const char *name, const vlp_tensor *t, bool grad) {
     source from = {0};
-    if (grad)
+    vlp_real *wide = NULL;
+    if (grad) {
         from.reals = t->grad;
-    else if (t->dtype == VLP_I32)
+    } else if (t->dtype == VLP_I32) {
         from.integers = vlp_i32_data(t);
-    else
+    } else if (t->dtype == VLP_BF16) {
+        from.reals = wide = vlp_alloc((size_t)vlp_numel(t) * sizeof *wide);
+        if (wide) vlp_widen(vlp_numel(t), vlp_bf16_data(t), wide);
+    } else {
         from.reals = vlp_real_data(t);
+    }
     expect(r, name, t->ndim, t->shape, from, usual_mask(r, name));
+    vlp_free(wide);
 }
 
 void parity_check(parity_report *r, const char *name, bool pass, const char *format, ...) {
@@ -244,7 +288,7 @@ static void list_missing(parity_report *r) {
     size_t count = r->c->expected ? vlp_safetensors_count(r->c->expected) : 0;
     for (size_t i = 0; i < count; i++) {
         const vlp_safetensor *t = vlp_safetensors_at(r->c->expected, i);
-        if (r->compared[i]) continue;
+        if (r->compared[i] || (r->c->precision == VLP_BF16 && only_in_full(t))) continue;
         char shape[96];
         shape_text(t->ndim, t->shape, shape, sizeof shape);
         line(r, t->name, shape, false, "not computed");
@@ -256,6 +300,12 @@ bool parity_verdict(parity_report *r, const char *failure) {
     list_missing(r);
     if (failure) fprintf(r->stream, "%s: %s\n", r->c->folder, failure);
     bool pass = !failure && r->failed == 0 && r->passed > 0;
+    if (r->c->precision == VLP_BF16) {
+        fprintf(r->stream, "%s: %s, bf16, %d of %d within the limit; largest difference %.2e\n",
+                r->c->folder, pass ? "PASS" : "FAIL", r->passed, r->passed + r->failed,
+                r->relative);
+        return pass;
+    }
     fprintf(r->stream,
             "%s: %s, %d of %d within the limit, %d not computed; largest error %.1f%% of "
             "its limit\n",

@@ -8,6 +8,11 @@
  *   an object    max|x - e| <= abs + rel max|e|, one object each for "forward", "grad" (names that
  *                begin with grad) and "scalar" (no dimensions)
  *
+ * Where the case's precision is VLP_BF16, forward values are compared by |x - e| / |e|, euclidean
+ * norms, within 0.01. Scores and losses are differences of larger terms: they have 0.02 and are
+ * taken for no smaller than 1 an element. Integers, gradients, updated states, and what is decided
+ * by which score is larger are not compared.
+ *
  * Names that end with pixel_values are compared within 1e-5, which follows from equal pixels.
  * Integers and booleans must be equal; so must everything where the tolerance is "exact". Where the
  * case has "compare_rows", tensors whose first two axes are those of attention_mask are compared in
@@ -22,7 +27,7 @@
 
 typedef struct parity_report parity_report;
 
-/* Lines go to `out`. The case is borrowed. */
+/* Lines go to `stream`. The case is borrowed. */
 vlp_status parity_report_new(parity_report **out, const parity_case *c, FILE *stream);
 void parity_report_free(parity_report *report);
 

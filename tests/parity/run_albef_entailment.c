@@ -57,7 +57,7 @@ static vlp_tensor *classify(parity_model *m, const entailment_run *r, const clas
                     keys);
     vlp_tensor *x = vlp_mlm_states(m->tape, c->model, &r->tokens, keys, NULL);
     x = vlp_dense_forward(m->tape, &c->fc1, vlp_first_tokens(m->tape, x), VLP_ACT_RELU);
-    return vlp_dense_forward(m->tape, &c->fc2, x, VLP_ACT_NONE);
+    return vlp_dense_readout(m->tape, &c->fc2, x);
 }
 
 static vlp_tensor *build(parity_model *m, void *ctx) {

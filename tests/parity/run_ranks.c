@@ -47,6 +47,7 @@ static vlp_tensor *declare_as(rank_run *r, const char *name) {
 static vlp_status prepare(rank_run *r) {
     VLP_TRY(vlp_params_new(&r->params));
     VLP_TRY(vlp_tape_new(&r->tape));
+    vlp_tape_set_precision(r->tape, r->c->precision);
     r->image_w = declare_as(r, "image_proj.weight");
     r->text_w = declare_as(r, "text_proj.weight");
     r->scale = declare_as(r, "logit_scale");

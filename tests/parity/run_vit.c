@@ -185,7 +185,8 @@ static vlp_status expect_reconstruction(parity_model *m, const vit_run *r) {
     int64_t n = vlp_numel(r->patches);
     vlp_real *images = vlp_alloc((size_t)n * sizeof *images);
     if (!images) return VLP_ERR_MEMORY;
-    for (int64_t i = 0; i < n; i++) images[pixel_of(c, i)] = vlp_real_data(r->patches)[i];
+    const vlp_real *patches = parity_values(m, r->patches);
+    for (int64_t i = 0; patches && i < n; i++) images[pixel_of(c, i)] = patches[i];
     parity_expect(m->report, "reconstruction", 4,
                   (int64_t[]){r->batch, c->channels, c->image_height, c->image_width}, images);
     vlp_free(images);
