@@ -17,8 +17,6 @@ static vlp_status check(const vlp_objective_kind *kind, const vlp_model *model) 
         return VLP_FAIL(VLP_ERR_USAGE,
                         "%s needs a fusion stack; set fusion_depth above 0 or %s.weight to 0",
                         kind->name, kind->name);
-    if (kind->needs_mask_token && !model->vision.mask_token)
-        return VLP_FAIL(VLP_ERR_USAGE, "%s needs a vision tower with a mask token", kind->name);
     return VLP_OK;
 }
 

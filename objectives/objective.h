@@ -9,6 +9,12 @@
 #include "objectives/encodings.h"
 #include "text/tokenizer.h"
 
+/* How masked patches are hidden from the encoder. */
+typedef enum {
+    VLP_MIM_TOKEN,   /* by a mask token: SimMIM, Xie et al., 2022 */
+    VLP_MIM_VISIBLE, /* it sees the others alone, a light decoder fills in: MAE, He et al., 2022 */
+} vlp_mim_kind;
+
 /* Weight 0 switches an objective off: it then declares no parameters and costs nothing. */
 typedef struct {
     double itc_weight, itm_weight, mlm_weight, mim_weight, lm_weight;
@@ -23,6 +29,9 @@ typedef struct {
     double mlm_mask, mlm_random; /* of those: replaced by [MASK] (0.8), by a random token (0.1) */
     bool mlm_whole_words;        /* all pieces of a word together */
     double mim_ratio;            /* share of patches that are masked */
+    int mim_kind;                /* vlp_mim_kind */
+    int64_t mim_decoder_width, mim_decoder_depth; /* of VLP_MIM_VISIBLE; width 0 = half */
+    bool mim_standardised; /* each patch's pixels less their mean, over their deviation */
     double lm_share, lm_label_smoothing;
     int mim_loss; /* vlp_regression */
 } vlp_objective_options;
@@ -38,7 +47,7 @@ typedef struct {
     const char *name; /* the key in logs and recipes */
     const char *help;
     size_t weight_offset; /* of its weight in vlp_objective_options */
-    bool needs_fusion, needs_mask_token;
+    bool needs_fusion;
     bool contrastive; /* a function of the image and text embeddings alone */
     vlp_status (*create)(void **state, const vlp_objective_setup *setup);
     /* The loss of a batch, a scalar; NULL when the tape has failed. */

@@ -82,6 +82,21 @@ static void test_grad_objectives__all_four_agree_with_differences(void **state) 
     check(&options, 0, false);
 }
 
+static void test_grad_objectives__with_the_visible_patches_alone(void **state) {
+    (void)state;
+    vlp_objective_options options = objectives_defaults();
+    options.mim_kind = VLP_MIM_VISIBLE;
+    options.mim_decoder_depth = 2;
+    check(&options, 0, false);
+    options.mim_loss = VLP_LOSS_MSE;
+    options.mim_standardised = true;
+    options.mim_ratio = 0.75;
+    options.mim_share = 0.75;
+    options.mim_decoder_width = 12;
+    options.mim_decoder_depth = 0;
+    check(&options, 0.2, false);
+}
+
 static vlp_objective_options albef(double alpha) {
     vlp_objective_options options = objectives_defaults();
     options.mim_weight = 0;
@@ -136,6 +151,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grad_objectives__all_four_agree_with_differences),
         cmocka_unit_test(test_grad_objectives__with_dropout_smoothing_mse_and_shares),
+        cmocka_unit_test(test_grad_objectives__with_the_visible_patches_alone),
         cmocka_unit_test(test_grad_objectives__with_momentum_and_soft_targets),
         cmocka_unit_test(test_grad_objectives__with_momentum_and_a_plain_temperature),
         cmocka_unit_test(test_grad_objectives__with_a_decoder_that_shares_the_text_tower),

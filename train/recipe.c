@@ -175,7 +175,8 @@ void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out)
                    .eps = 1e-6,
                    .patch_bias = true,
                    .output_norm = true,
-                   .mask_token = r->objectives.mim_weight > 0,
+                   .mask_token =
+                       r->objectives.mim_weight > 0 && r->objectives.mim_kind == VLP_MIM_TOKEN,
                    .dropout = r->dropout,
                    .drop_path = r->drop_path},
         .text = {.vocab = vocab,

@@ -3,6 +3,7 @@
 static const char *const pools[] = {"first", "mean", "map", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 static const char *const regressions[] = {"l1", "mse", NULL};
+static const char *const mim_kinds[] = {"simmim", "mae", NULL}; /* as vlp_mim_kind */
 static const char *const caption_ways[] = {"one", "all", NULL};
 static const char *const side_ways[] = {"keep", "mirror", "ignore", NULL}; /* as vlp_sides */
 static const char *const precisions[] = {"auto", "fp32", "bf16", NULL};
@@ -73,6 +74,14 @@ static const vlp_option rows[] = {
     REAL("mim.ratio", objectives.mim_ratio, 0, 1, "0.6", "share of patches masked"),
     REAL("mim.share", objectives.mim_share, 0.001, 1, "1", "share of the batch it works on"),
     CHOICE("mim.loss", objectives.mim_loss, "l1", regressions, "l1 or mse on pixels"),
+    CHOICE("mim.kind", objectives.mim_kind, "simmim", mim_kinds,
+           "simmim: a mask token; mae: the tower sees the other patches only"),
+    INT("mim.decoder_width", objectives.mim_decoder_width, 0, 16384, "0",
+        "of mae's decoder; 0 = half of width"),
+    INT("mim.decoder_depth", objectives.mim_decoder_depth, 0, VLP_MAX_DEPTH, "2",
+        "layers of mae's decoder"),
+    BOOL("mim.standardised", objectives.mim_standardised, "false",
+         "mae: each patch's pixels less their mean, over their deviation"),
 
     REAL("momentum.decay", objectives.momentum_decay, 0, 0.999999, "0",
          "of a momentum twin; 0 = no twin"),

@@ -69,23 +69,48 @@ vlp_tensor *vlp_vit_positions(vlp_tape *tape, const vlp_vit *vit, int64_t height
     return vlp_linear(tape, weights, vlp_transpose(tape, vit->positions), NULL, VLP_ACT_NONE);
 }
 
-vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
-                            const uint8_t *mask, vlp_tensor **hidden) {
-    const vlp_vit_config *c = &vit->config;
-    if (!pixels) return NULL;
+static vlp_tensor *embed(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                         const uint8_t *mask) {
     vlp_tensor *positions = vlp_vit_positions(tape, vit, pixels->shape[2], pixels->shape[3]);
-    vlp_tensor *x =
-        vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias, c->patch);
+    vlp_tensor *x = vlp_patch_embed(tape, pixels, vit->patch_embed.weight, vit->patch_embed.bias,
+                                    vit->config.patch);
     if (mask) x = vlp_forgetting(tape, x, vlp_mask_rows(tape, x, vit->mask_token, mask));
     if (vit->distillation_token)
         x = vlp_forgetting(tape, x, vlp_prepend_tokens(tape, vit->distillation_token, x));
     if (vit->class_token)
         x = vlp_forgetting(tape, x, vlp_prepend_tokens(tape, vit->class_token, x));
-    x = vlp_forgetting(tape, x, vlp_add_positions(tape, x, positions, 0));
+    return vlp_forgetting(tape, x, vlp_add_positions(tape, x, positions, 0));
+}
+
+static vlp_tensor *encode(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *x, vlp_tensor **hidden) {
+    const vlp_vit_config *c = &vit->config;
     x = vlp_forgetting(tape, x, vlp_dropout(tape, x, c->dropout));
     if (c->input_norm) x = vlp_forgetting(tape, x, vlp_norm_forward(tape, &vit->input_norm, x));
     vlp_tensor *y = vlp_stack_forward(
         tape, &vit->stack, x,
         &(vlp_stack_input){.final_norm = c->output_norm ? &vit->norm : NULL, .hidden = hidden});
     return hidden ? y : vlp_forgetting(tape, x, y);
+}
+
+vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                            const uint8_t *mask, vlp_tensor **hidden) {
+    if (!pixels) return NULL;
+    return encode(tape, vit, embed(tape, vit, pixels, mask), hidden);
+}
+
+vlp_tensor *vlp_vit_forward_visible(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                                    const int32_t *visible, int64_t n, vlp_tensor **hidden) {
+    vlp_tensor *x = pixels ? embed(tape, vit, pixels, NULL) : NULL;
+    if (!x) return NULL;
+    int64_t batch = x->shape[0], all = x->shape[1], width = x->shape[2];
+    int64_t prefix = vlp_vit_prefix(&vit->config), kept = prefix + n;
+    int32_t *rows = vlp_tape_alloc(tape, (size_t)(batch * kept) * sizeof *rows);
+    if (!rows) return NULL;
+    for (int64_t i = 0; !vlp_tape_planning(tape) && i < batch * kept; i++) {
+        int64_t b = i / kept, at = i % kept;
+        rows[i] = (int32_t)(b * all + (at < prefix ? at : prefix + visible[b * n + at - prefix]));
+    }
+    x = vlp_forgetting(tape, x, vlp_gather_rows(tape, x, rows, batch * kept));
+    x = vlp_reshape(tape, x, 3, (int64_t[]){batch, kept, width});
+    return encode(tape, vit, x, hidden);
 }

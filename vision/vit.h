@@ -55,4 +55,9 @@ vlp_tensor *vlp_vit_positions(vlp_tape *tape, const vlp_vit *vit, int64_t height
 vlp_tensor *vlp_vit_forward(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
                             const uint8_t *mask, vlp_tensor **hidden);
 
+/* The same for a part of the patches of each image (MAE): visible [B, n] (host) are their numbers,
+ * which have the positions that they have in the whole -> [B, 1 + n, D], in that order. */
+vlp_tensor *vlp_vit_forward_visible(vlp_tape *tape, const vlp_vit *vit, vlp_tensor *pixels,
+                                    const int32_t *visible, int64_t n, vlp_tensor **hidden);
+
 #endif

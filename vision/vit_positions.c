@@ -69,3 +69,20 @@ void vlp_position_weights_smooth(vlp_grid from, vlp_grid to, int64_t prefix, vlp
                                 smooth(c, k % from.columns, from.columns, to.columns) / total);
     }
 }
+
+static void waves(double at, int64_t quarter, vlp_real *out) {
+    for (int64_t k = 0; k < quarter; k++) {
+        double angle = at * pow(10000, -(double)k / (double)quarter);
+        out[k] = (vlp_real)sin(angle);
+        out[quarter + k] = (vlp_real)cos(angle);
+    }
+}
+
+void vlp_position_waves(vlp_grid grid, int64_t prefix, int64_t width, vlp_real *out) {
+    for (int64_t i = 0; i < prefix * width; i++) out[i] = 0;
+    for (int64_t i = 0; i < grid.rows * grid.columns; i++) {
+        vlp_real *row = out + (prefix + i) * width;
+        waves((double)(i % grid.columns), width / 4, row);
+        waves((double)(i / grid.columns), width / 4, row + width / 2);
+    }
+}

@@ -23,4 +23,9 @@ void vlp_position_weights(vlp_grid from, vlp_grid to, int64_t prefix, double off
  * of rows beyond the grid left out and the others made to sum to 1 (antialiased bicubic). */
 void vlp_position_weights_smooth(vlp_grid from, vlp_grid to, int64_t prefix, vlp_real *matrix);
 
+/* Positions that are not learned, [prefix + rows columns, width] (He et al., 2022): zeros for the
+ * first `prefix`; then the first half of the width is of the column, the second of the row, each
+ * sin(at f_k), then cos(at f_k), with f_k = 10000^(-k / (width / 4)). width is a multiple of 4. */
+void vlp_position_waves(vlp_grid grid, int64_t prefix, int64_t width, vlp_real *out);
+
 #endif

@@ -49,6 +49,8 @@ static const struct {
     {"ViT (timm names)", "", parity_run_vit},
     {"ViT (HF)", "", parity_run_vit},
     {"SimMIM (HF ViT)", "", parity_run_vit},
+    {"MAE (official)", "", parity_run_mae},
+    {"MAE (HF)", "", parity_run_mae},
 };
 
 static parity_runner *find_runner(const parity_case *c) {

@@ -9,6 +9,7 @@ typedef vlp_status parity_runner(const parity_case *c, parity_report *report);
 
 parity_runner parity_run_optimizer;
 parity_runner parity_run_vit;
+parity_runner parity_run_mae;
 parity_runner parity_run_bert;
 parity_runner parity_run_clip;
 parity_runner parity_run_ranks;
