@@ -18,6 +18,5 @@ int bench_search(const cli_args *args);
 
 /* The recipe of positional[1] (vlp), with --size, --set, --batch and --precision. */
 vlp_status bench_recipe(const cli_args *args, const char *size, vlp_recipe *out);
-double bench_peak_rss_mb(void);
 
 #endif

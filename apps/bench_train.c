@@ -21,7 +21,7 @@ static void print_json(const vlp_recipe *r, vlp_bench_train *b, const ceilings *
     vlp_json_set_double(json, "gflops", b->gflops);
     vlp_json_set_double(json, "gemm_gflops", b->gemm_gflops);
     vlp_json_set_double(json, "utilisation", b->utilisation);
-    vlp_json_set_double(json, "peak_rss_mb", bench_peak_rss_mb());
+    vlp_json_set_double(json, "peak_rss_mb", cli_peak_rss_mb());
     vlp_json_set_string(json, "precision", vlp_step_precision_name(r));
     vlp_json_set_int(json, "threads", vlp_threads_get());
     ceilings_json(json, peak);
@@ -42,7 +42,7 @@ static void print_words(const vlp_recipe *r, const vlp_bench_train *b, const cei
            (long long)b->steps, cli_count(b->flops_a_step, flops),
            cli_bytes((double)b->step_bytes, bytes), b->pairs_per_s, b->gflops,
            100 * b->gflops / ceilings_gflops(peak, vlp_step_precision(r)), 100 * b->utilisation,
-           b->gemm_gflops, bench_peak_rss_mb());
+           b->gemm_gflops, cli_peak_rss_mb());
     ceilings_print(stdout, peak);
     if (b->cpu_share < 0.9)
         printf("the steps had %.0f %% of their processors: other programs ran too\n",

@@ -94,6 +94,9 @@ const char *cli_bytes(double bytes, char out[32]);
 const char *cli_count(double count, char out[32]);
 const char *cli_duration(double seconds, char out[32]);
 
+/* The most memory that the process has had, in millions of bytes. */
+double cli_peak_rss_mb(void);
+
 /* Prints one line of JSON to stdout and frees the value. */
 struct json_t;
 void cli_print_json(struct json_t *value);

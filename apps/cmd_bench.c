@@ -4,7 +4,6 @@
 #include "core/suggest.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "train, encode, gemm, optimizer: nano, tiny, small or base"},
@@ -41,12 +40,6 @@ vlp_status bench_recipe(const cli_args *args, const char *size, vlp_recipe *out)
     if (cli_has(args, "--recompute")) out->recompute = true;
     if (out->steps == 0) out->steps = 1; /* how long a run is plays no part */
     return vlp_recipe_check(out);
-}
-
-double bench_peak_rss_mb(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss * 1024 / 1e6;
 }
 
 static const struct {

@@ -87,19 +87,21 @@ static void on_eval(int64_t step, const vlp_retrieval *result, void *user) {
 }
 
 static void print_plan(const vlp_recipe *r, const vlp_train_plan *p) {
-    char a[32], b[32], c[32], d[32], e[32];
+    char a[32], b[32], c[32], d[32], e[32], f[32], g[32], h[32];
     vlp_gemm_about gemm = vlp_gemm_info();
-    fprintf(stderr,
-            "recipe %s %s: %s parameters, vocabulary %lld\n"
-            "data: %lld pictures to train on; %lld pairs a step, %lld steps an epoch\n"
-            "a step: %s FLOPs in %s; %d threads; %s, %s kernels\n"
-            "memory: %s in all (parameters and optimizer %s, step %s, loader %s)\n",
-            r->name, r->size, cli_count((double)p->parameters, a), (long long)p->vocab,
-            (long long)p->pictures, (long long)p->batch, (long long)p->steps_an_epoch,
-            cli_count(p->flops_a_step, b), vlp_step_precision_name(r), p->threads, gemm.library,
-            gemm.core, cli_bytes((double)p->total_bytes, c),
-            cli_bytes((double)p->parameter_bytes, d), cli_bytes((double)p->step_bytes, e),
-            cli_bytes((double)p->loader_bytes, (char[32]){0}));
+    fprintf(
+        stderr,
+        "recipe %s %s: %s parameters, vocabulary %lld\n"
+        "data: %lld pictures to train on; %lld pairs a step, %lld steps an epoch\n"
+        "a step: %s FLOPs in %s; %d threads; %s, %s kernels\n"
+        "memory: %s in all (parameters and optimizer %s, step %s, products %s, loader %s, program "
+        "%s)\n",
+        r->name, r->size, cli_count((double)p->parameters, a), (long long)p->vocab,
+        (long long)p->pictures, (long long)p->batch, (long long)p->steps_an_epoch,
+        cli_count(p->flops_a_step, b), vlp_step_precision_name(r), p->threads, gemm.library,
+        gemm.core, cli_bytes((double)p->total_bytes, c), cli_bytes((double)p->parameter_bytes, d),
+        cli_bytes((double)p->step_bytes, e), cli_bytes((double)p->product_bytes, f),
+        cli_bytes((double)p->loader_bytes, g), cli_bytes((double)p->program_bytes, h));
 }
 
 static void print_plan_json(const vlp_train_plan *p) {
@@ -147,6 +149,7 @@ static vlp_status print_summary(const cli_args *args, const vlp_recipe *r,
     vlp_json_set_double(json, "loss", s->loss);
     vlp_json_set_double(json, "pairs_per_s", s->pairs_per_s);
     vlp_json_set_double(json, "data_wait", s->data_wait);
+    vlp_json_set_double(json, "peak_rss_mb", cli_peak_rss_mb());
     vlp_status status = print_profile(args, r, profile, json);
     cli_print_json(json);
     return status;

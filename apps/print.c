@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,6 +78,12 @@ const char *cli_duration(double seconds, char out[32]) {
     else
         snprintf(out, 32, "%ld h %02ld min", s / 3600, s % 3600 / 60);
     return out;
+}
+
+double cli_peak_rss_mb(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss * 1024 / 1e6;
 }
 
 void cli_print_json(vlp_json *value) {

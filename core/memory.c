@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at;
@@ -103,4 +104,13 @@ void vlp_buf_clear(vlp_buf *buf) {
 void vlp_buf_free(vlp_buf *buf) {
     vlp_free(buf->data);
     *buf = (vlp_buf){0};
+}
+
+size_t vlp_resident_bytes(void) {
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    if (fscanf(file, "%*u %lu", &pages) != 1) pages = 0;
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
 }

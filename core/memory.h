@@ -19,6 +19,9 @@ void vlp_free(void *pointer); /* NULL is legal */
 /* Allocations made so far by all threads: a warm training step must not change it. */
 int64_t vlp_alloc_count(void);
 
+/* Bytes of the process that are in memory now; 0 where the system does not say. */
+size_t vlp_resident_bytes(void);
+
 /* Tests: the n-th allocation from now fails (1 = the next); 0 = none. */
 void vlp_alloc_fail_at(int64_t n);
 

@@ -16,4 +16,12 @@ typedef enum {
  * the thread asks for the same kind again. */
 void *vlp_product_scratch(vlp_scratch kind, int64_t bytes);
 
+/* What all threads hold together now. */
+int64_t vlp_product_scratch_held(void);
+
+/* At most what products of a training step need of it by our own kernels, for a plan: panels of
+ * each thread, a chunk of packed columns, and the sums of a weight's gradient by several threads.
+ * `largest`: elements of the largest weight. */
+int64_t vlp_product_scratch_most(int64_t largest, int threads);
+
 #endif

@@ -1,6 +1,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/product_scratch.h"
 #include "core/threads.h"
 #include "train/trainer_internal.h"
 
@@ -39,6 +40,25 @@ const vlp_recipe *vlp_trainer_recipe(const vlp_trainer *t) {
     return &t->recipe;
 }
 
+/* Both directions of every weight that products keep packed. */
+static size_t packed_bytes(const vlp_trainer *t) {
+    const vlp_params *params = t->model->params;
+    size_t each = vlp_tape_precision(t->tape) == VLP_BF16 ? 2 : sizeof(vlp_real), sum = 0;
+    for (int i = 0; i < params->count; i++)
+        if (params->items[i]->tensor.packed)
+            sum += 2 * each * (size_t)vlp_numel(&params->items[i]->tensor);
+    return sum;
+}
+
+static size_t product_bytes(const vlp_params *params) {
+    int64_t largest = 0;
+    for (int i = 0; i < params->count; i++) {
+        int64_t n = vlp_numel(&params->items[i]->tensor);
+        if (params->items[i]->decay == VLP_DECAY && n > largest) largest = n;
+    }
+    return (size_t)vlp_product_scratch_most(largest, vlp_threads_get());
+}
+
 vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
     const vlp_params *params = t->model->params;
     size_t block = (size_t)params->total * sizeof(vlp_real);
@@ -54,14 +74,17 @@ vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
         .steps_an_epoch = (rows + a_step - 1) / a_step,
         .flops_a_step = t->flops,
         .parameter_bytes =
-            block * (t->ema ? 5 : 4) +
+            block * (t->ema ? 5 : 4) + packed_bytes(t) +
             (t->objectives.momentum ? vlp_momentum_bytes(t->objectives.momentum) : 0),
         .step_bytes = vlp_tape_bytes(t->tape),
         .loader_bytes = (size_t)vlp_trainer_slots(t) * (size_t)t->recipe.batch * pixels +
                         ((size_t)t->recipe.cache_mb << 20),
+        .product_bytes = product_bytes(params),
+        .program_bytes = t->program_bytes,
         .threads = vlp_threads_get(),
     };
-    plan->total_bytes = plan->parameter_bytes + plan->step_bytes + plan->loader_bytes;
+    plan->total_bytes = plan->parameter_bytes + plan->step_bytes + plan->product_bytes +
+                        plan->loader_bytes + plan->program_bytes;
     return VLP_OK;
 }
 

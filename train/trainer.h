@@ -45,8 +45,13 @@ typedef struct {
 
 typedef struct {
     int64_t parameters, pictures, vocab, batch, steps, steps_an_epoch;
-    double flops_a_step; /* forward and backward */
-    size_t parameter_bytes, step_bytes, loader_bytes, total_bytes;
+    double flops_a_step;    /* forward and backward */
+    size_t parameter_bytes; /* values, gradients, moments, average, twin, and weights kept packed */
+    size_t step_bytes;      /* activations and their gradients */
+    size_t product_bytes;   /* scratch of matrix products */
+    size_t loader_bytes;    /* batches ahead, and decoded pictures up to loader.cache_mb */
+    size_t program_bytes;   /* what the program and its libraries held before */
+    size_t total_bytes;
     int threads;
 } vlp_train_plan;
 

@@ -50,7 +50,8 @@ struct vlp_trainer {
     int64_t rows_before;               /* rows of the data then; 0 = a new run */
     double started;                    /* clock at the start of this session */
     double last_checkpoint;
-    int64_t steps_here; /* of this session */
+    int64_t steps_here;   /* of this session */
+    size_t program_bytes; /* resident before anything was built */
     double flops;
     vlp_train_progress now;
 };

@@ -289,6 +289,7 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
     *out = NULL;
     vlp_trainer *t = vlp_alloc_zero(1, sizeof *t);
     if (!t) return VLP_ERR_MEMORY;
+    t->program_bytes = vlp_resident_bytes();
     t->recipe = *recipe;
     t->lock = -1;
     t->options = *options;

@@ -42,6 +42,21 @@ complains "step 0, validation"
 grep -q '"step":0,"eval"' more/metrics.jsonl || fail "no evaluation at step 0"
 grep -q '"text_positions": 16' more/recipe.json || fail "the sizes are not those of the checkpoint"
 
+# What a plan says is what the run takes; a sanitizer's own memory is no measure.
+large="--set image_size=96 --set patch=8 --set width=192 --set heads=3 --set vision_depth=4
+       --set text_depth=2 --set fusion_depth=2 --set loader.cache_mb=16 --batch 32 --threads 2"
+for precision in fp32 bf16; do
+    set -- $large --precision $precision --data pairs.db --vocab 200 --quiet --json
+    run 0 pretrain vlp "$@" --plan --steps 4
+    planned=$(sed 's/.*"bytes":\([0-9]*\).*/\1/' out)
+    run 0 pretrain vlp "$@" --out planned-$precision --steps 4
+    measured=$(sed 's/.*"peak_rss_mb":\([0-9]*\).*/\1/' out)
+    share=$((measured * 1000000 / (planned / 100)))
+    echo "$precision: $measured MB are $share % of the plan" >err
+    grep -q __asan_init "$VLP" || [ $share -le 105 ] || fail "more memory than planned"
+    grep -q __asan_init "$VLP" || [ $share -ge 60 ] || fail "much less memory than planned"
+done
+
 # Where the time of the steps after the first went, beside what the machine can reach.
 run 0 pretrain albef $tiny --data pairs.db --out profiled --steps 4 --vocab 200 --quiet --profile
 matches '^  linear               backward '
