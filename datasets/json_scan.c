@@ -140,7 +140,7 @@ vlp_status vlp_json_parse_repaired(vlp_json **out, const char *text, size_t len,
             i++;
         } else if (text[i] == '\\' && i + 1 < len) {
             bool nul = len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0;
-            n = nul ? 6 : 1 + (text[i + 1] >= 0);
+            n = nul ? 6 : 1 + ((unsigned char)text[i + 1] < 0x80);
             VLP_TRY(vlp_buf_append(scratch, nul ? "\\ufffd" : text + i, n));
             i += n;
         } else {

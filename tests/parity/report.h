@@ -9,9 +9,10 @@
  *                begin with grad) and "scalar" (no dimensions)
  *
  * Where the case's precision is VLP_BF16, forward values are compared by |x - e| / |e|, euclidean
- * norms, within 0.01. Scores and losses are differences of larger terms: they have 0.02 and are
- * taken for no smaller than 1 an element. Integers, gradients, updated states, and what is decided
- * by which score is larger are not compared.
+ * norms, within 0.01. What is read from the states at last has 0.02: features, and scores and
+ * losses, which are differences of larger terms and are taken for no smaller than 1 an element.
+ * Integers, gradients, updated states, and what is decided by which score is larger are not
+ * compared.
  *
  * Names that end with pixel_values are compared within 1e-5, which follows from equal pixels.
  * Integers and booleans must be equal; so must everything where the tolerance is "exact". Where the
