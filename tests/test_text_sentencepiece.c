@@ -27,6 +27,48 @@ static void test_text_sentencepiece__the_best_path_wins(void **state) {
     vlp_tokenizer_free(t);
 }
 
+/* As sentencepiece 0.1.97 decides: an unknown character costs 10 more than the worst piece, a
+ * user-defined piece has -0.1 where all scores are negative, and of equals the longer one wins. */
+static void test_text_sentencepiece__close_decisions(void **state) {
+    (void)state;
+#define BEGIN                                                                                      \
+    {"<unk>", 0, 2}, {"<s>", 0, 3}, {"</s>", 0, 3}, {                                              \
+        SP, -3, 1                                                                                  \
+    }
+    static const piece unknown[] = {
+        BEGIN, {"xa", -20, 1}, {"b", -9.5f, 1}, {"ab", -0.1f, 1}, {NULL, 0, 0}};
+    static const piece near[] = {
+        BEGIN, {"a", -0.06f, 1}, {"b", -0.06f, 1}, {"ab", 0, 4}, {NULL, 0, 0}};
+    static const piece beaten[] = {
+        BEGIN, {"a", -0.01f, 1}, {"b", -0.01f, 1}, {"ab", 0, 4}, {NULL, 0, 0}};
+    static const piece positive[] = {
+        BEGIN, {"a", 0.4f, 1}, {"b", 0.2f, 1}, {"ab", 0, 4}, {NULL, 0, 0}};
+    static const piece equal[] = {BEGIN, {"a", -1, 1}, {"b", -1, 1}, {"ab", -2, 1}, {NULL, 0, 0}};
+    static const struct {
+        const piece *pieces;
+        const char *text, *tokens;
+    } rows[] = {
+        {unknown, "xab", SP "|xa|b"}, {near, "ab", SP "|ab"},  {beaten, "ab", SP "|a|b"},
+        {positive, "ab", SP "|ab"},   {equal, "ab", SP "|ab"},
+    };
+    for (size_t i = 0; i < VLP_COUNT(rows); i++) {
+        vlp_tokenizer *t = open_model(rows[i].pieces, (shape){.type = 1}, NULL);
+        text_check(t, false, rows[i].text, rows[i].tokens);
+        vlp_tokenizer_free(t);
+    }
+}
+
+static void test_text_sentencepiece__control_pieces_say_nothing(void **state) {
+    (void)state;
+    static const int32_t ids[] = {1, 7, 2, 5}; /* <s> U+2581a </s> b */
+    vlp_tokenizer *t = open_model(unigram, (shape){.type = 1}, NULL);
+    vlp_buf out = {0};
+    assert_int_equal(vlp_tokenizer_decode(t, ids, 4, false, &out), VLP_OK);
+    assert_string_equal(out.data, "ab");
+    vlp_buf_free(&out);
+    vlp_tokenizer_free(t);
+}
+
 static void test_text_sentencepiece__bpe_merges_by_score(void **state) {
     (void)state;
     static const piece pieces[] = {{"<unk>", 0, 2}, {"<s>", 0, 3},  {"</s>", 0, 3}, {SP, -9, 1},
@@ -39,6 +81,16 @@ static void test_text_sentencepiece__bpe_merges_by_score(void **state) {
     text_check(t, false, "abab", SP "|ab|ab");
     text_check(t, false, " a", SP "|" SP "|a");
     text_check(t, false, "axyb", SP "|a|<unk>|b");
+    vlp_tokenizer_free(t);
+}
+
+static void test_text_sentencepiece__equal_scores_merge_from_the_left(void **state) {
+    (void)state;
+    static const piece pieces[] = {BEGIN,         {"a", -8, 1},  {"b", -7, 1}, {"c", -6, 1},
+                                   {"ab", -1, 1}, {"ca", -1, 1}, {NULL, 0, 0}};
+    vlp_tokenizer *t = open_model(pieces, (shape){.type = 2}, NULL);
+    text_check(t, false, "cab", SP "|ca|b");
+    text_check(t, false, "abca", SP "|ab|ca");
     vlp_tokenizer_free(t);
 }
 
@@ -179,7 +231,10 @@ static void test_text_sentencepiece__cut_files_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_sentencepiece__the_best_path_wins),
+        cmocka_unit_test(test_text_sentencepiece__close_decisions),
+        cmocka_unit_test(test_text_sentencepiece__control_pieces_say_nothing),
         cmocka_unit_test(test_text_sentencepiece__bpe_merges_by_score),
+        cmocka_unit_test(test_text_sentencepiece__equal_scores_merge_from_the_left),
         cmocka_unit_test(test_text_sentencepiece__bytes_for_what_is_unknown),
         cmocka_unit_test(test_text_sentencepiece__t5_has_sentinels),
         cmocka_unit_test(test_text_sentencepiece__saving_keeps_the_class),

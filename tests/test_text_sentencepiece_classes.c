@@ -65,6 +65,14 @@ static void test_text_sentencepiece_classes__albert_folds(void **state) {
     vlp_tokenizer_free(t);
 }
 
+static void test_text_sentencepiece_classes__space_at_the_ends_goes(void **state) {
+    (void)state;
+    vlp_tokenizer *t = open_model(pieces, (shape){.type = 1, .keep_spaces = true},
+                                  "{\"tokenizer_class\": \"AlbertTokenizer\"}");
+    text_check(t, false, "  a  b ", SP "|a|" SP "|b"); /* though the model would keep it */
+    vlp_tokenizer_free(t);
+}
+
 static void test_text_sentencepiece_classes__options_of_folding(void **state) {
     (void)state;
     vlp_tokenizer *t = open_class("{\"tokenizer_class\": \"AlbertTokenizer\", \"keep_accents\": "
@@ -82,6 +90,13 @@ static void test_text_sentencepiece_classes__xlnet_ends_with_cls(void **state) {
     text_check(t, false, "a <eop> b", SP "|a|<eop>|" SP "|b");
     check_pair(t, SP "|a|<sep>|" SP "|b|<sep>|<cls>", "0001112");
     text_check_saved(t);
+    vlp_tokenizer_free(t);
+}
+
+static void test_text_sentencepiece_classes__llama_begins_both_texts(void **state) {
+    (void)state;
+    vlp_tokenizer *t = open_class("{\"tokenizer_class\": \"LlamaTokenizer\"}");
+    check_pair(t, "<s>|" SP "|a|<s>|" SP "|b", "000111");
     vlp_tokenizer_free(t);
 }
 
@@ -157,8 +172,10 @@ static void test_text_sentencepiece_classes__bad_configurations_are_named(void *
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_sentencepiece_classes__albert_folds),
+        cmocka_unit_test(test_text_sentencepiece_classes__space_at_the_ends_goes),
         cmocka_unit_test(test_text_sentencepiece_classes__options_of_folding),
         cmocka_unit_test(test_text_sentencepiece_classes__xlnet_ends_with_cls),
+        cmocka_unit_test(test_text_sentencepiece_classes__llama_begins_both_texts),
         cmocka_unit_test(test_text_sentencepiece_classes__siglip_drops_punctuation),
         cmocka_unit_test(test_text_sentencepiece_classes__long_texts),
         cmocka_unit_test(test_text_sentencepiece_classes__bad_configurations_are_named),

@@ -36,7 +36,7 @@ vlp_status vlp_sentencepiece_new(vlp_sentencepiece **out) {
     s->base.special = VLP_NO_SPECIALS;
     s->dummy_prefix = s->remove_extra = s->escape = true;
     s->min_score = FLT_MAX;
-    s->max_score = -FLT_MAX;
+    s->max_score = FLT_MIN; /* as the reference has it: it counts where all scores are negative */
     for (int i = 0; i < 256; i++) s->byte_ids[i] = -1;
     vlp_status status = vlp_vocab_init(&s->base.vocab);
     if (status == VLP_OK) return VLP_OK;
