@@ -72,6 +72,15 @@ static void test_datasets_catalogue__missing_put_load_and_top(void **state) {
     corpus_close(&c);
 }
 
+static void embed_all(vlp_index *index) {
+    vlp_rows missing;
+    float vectors[N * D];
+    assert_int_equal(vlp_catalogue_missing(&missing, index, "m"), VLP_OK);
+    fill(&missing, vectors);
+    assert_int_equal(vlp_catalogue_put(index, "m", missing.ids, vectors, N, D), VLP_OK);
+    vlp_rows_close(&missing);
+}
+
 static int64_t filtered(const vlp_index *index, const char *where) {
     vlp_catalogue some;
     if (vlp_catalogue_load(&some, index, "m", D, where) != VLP_OK) fail_msg("%s", vlp_error());
@@ -86,12 +95,7 @@ static void test_datasets_catalogue__filters_come_before_the_search(void **state
     corpus c;
     corpus_open(&c);
     vlp_index *index = open_catalogue(&c);
-    vlp_rows missing;
-    float vectors[N * D];
-    assert_int_equal(vlp_catalogue_missing(&missing, index, "m"), VLP_OK);
-    fill(&missing, vectors);
-    assert_int_equal(vlp_catalogue_put(index, "m", missing.ids, vectors, N, D), VLP_OK);
-    vlp_rows_close(&missing);
+    embed_all(index);
     assert_int_equal(filtered(index, "folder=odd"), N / 2);
     assert_int_equal(filtered(index, "folder=\"p/odd\" and width>=20"), 15);
     assert_int_equal(filtered(index, "folder=od"), 0);
@@ -186,11 +190,7 @@ static void test_datasets_catalogue__changed_image_is_missing_again(void **state
     corpus_open(&c);
     vlp_index *index = open_catalogue(&c);
     vlp_rows missing;
-    float vectors[N * D];
-    assert_int_equal(vlp_catalogue_missing(&missing, index, "m"), VLP_OK);
-    fill(&missing, vectors);
-    assert_int_equal(vlp_catalogue_put(index, "m", missing.ids, vectors, N, D), VLP_OK);
-    vlp_rows_close(&missing);
+    embed_all(index);
     corpus_png(&c, "p/odd/pic01.png", 99, 9, 1000);
     corpus_import(&c, index, "p", (vlp_import_options){0});
     assert_int_equal(vlp_catalogue_missing(&missing, index, "m"), VLP_OK);

@@ -124,6 +124,10 @@ static void test_text_bpe__decoding_repairs_utf8(void **state) {
     assert_int_equal(vlp_tokenizer_decode(t, ids, n, true, &out), VLP_OK);
     assert_string_equal(out.data, "low  é🐶\nxx");
     vlp_buf_clear(&out);
+    const int32_t surrogate[] = {0xED, 0xA0, 0x80, 'x'}; /* no beginning of a character */
+    assert_int_equal(vlp_tokenizer_decode(t, surrogate, 4, true, &out), VLP_OK);
+    assert_string_equal(out.data, "\uFFFD\uFFFD\uFFFDx");
+    vlp_buf_clear(&out);
     const int32_t cut[] = {0xF0, 0x9F, 'x', 0xE2, 0x28, 0xFF}; /* ids of bytes are bytes here */
     assert_int_equal(vlp_tokenizer_decode(t, cut, 6, true, &out), VLP_OK);
     assert_string_equal(out.data, "\uFFFDx\uFFFD(\uFFFD");
@@ -158,6 +162,16 @@ static void test_text_bpe__added_tokens_follow(void **state) {
     text_folder_remove(&folder);
     vlp_tokenizer_free(t);
     vlp_tokenizer_free(again);
+}
+
+static void test_text_bpe__the_longest_added_token_wins(void **state) {
+    (void)state;
+    text_folder folder = roberta_folder(NULL);
+    text_folder_put(&folder, "added_tokens.json", "{\"[EN\": 267, \"[ENC]\": 268}");
+    vlp_tokenizer *t = text_folder_open(&folder);
+    text_folder_remove(&folder);
+    text_check(t, false, "low[ENC]low[ENa", "low|[ENC]|low|[EN|a");
+    vlp_tokenizer_free(t);
 }
 
 static void test_text_bpe__encoding_allocates_nothing(void **state) {
@@ -229,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_text_bpe__decoding_repairs_utf8),
         cmocka_unit_test(test_text_bpe__saved_opens_again),
         cmocka_unit_test(test_text_bpe__added_tokens_follow),
+        cmocka_unit_test(test_text_bpe__the_longest_added_token_wins),
         cmocka_unit_test(test_text_bpe__encoding_allocates_nothing),
         cmocka_unit_test(test_text_bpe__bad_files_are_named),
         cmocka_unit_test(test_text_bpe__every_failed_allocation_is_reported),

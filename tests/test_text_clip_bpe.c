@@ -70,6 +70,8 @@ static void test_text_clip_bpe__cleans_as_openai(void **state) {
         {"  A\t\n Red   CAR ", "a red car"},
         {"Tom &amp;amp; Jerry&eacute;", "tom & jerryé"},
         {"&lt;b&gt; &#65;&#x42;&#67 &nGt;", "<b> abc ≫⃒"},
+        {"<b> &amp;amp; &amp;amp;amp;",
+         "<b> & &amp;"}, /* twice; a text with tags is not repaired */
         {"&notit; &ampx &;&#; &unknown; &#0;", "¬it; &x &;&#; &unknown; \uFFFD"},
         {"&#128;", "€"},
         {"ΟΔΟΣ ΣΑΣ", "οδος σας"},

@@ -385,6 +385,14 @@ static void test_text_wordpiece__every_failed_allocation_is_reported(void **stat
     text_folder_remove(&folder);
 }
 
+/* U+1D165, a musical stem, combines but is no accent: it stays where it is. */
+static void test_text_wordpiece__marks_that_stay_keep_their_place(void **state) {
+    (void)state;
+    vlp_tokenizer *t = text_open("[UNK]\nx\U0001D165e\n", NULL);
+    text_check(t, false, "x\U0001D165\u00E9", "x\U0001D165e");
+    vlp_tokenizer_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_wordpiece__longest_piece_first),
@@ -405,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_text_wordpiece__without_continuations_words_are_whole),
         cmocka_unit_test(test_text_wordpiece__saved_opens_again),
         cmocka_unit_test(test_text_wordpiece__every_failed_allocation_is_reported),
+        cmocka_unit_test(test_text_wordpiece__marks_that_stay_keep_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
