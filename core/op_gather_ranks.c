@@ -22,7 +22,7 @@ static void backward(vlp_node *node) {
     const gather_attr *attr = node->attr;
     int64_t own = vlp_numel(node->in[0]), all = vlp_numel(node->out[0]);
     const vlp_real *dy = node->out[0]->grad;
-    if (attr->grad == VLP_GATHER_GRAD_NONE) return;
+    if (attr->grad == VLP_GATHER_GRAD_NONE || all == 0) return;
     if (attr->grad == VLP_GATHER_GRAD_SUM) {
         vlp_real *sum = node->work;
         if (dy)

@@ -106,6 +106,7 @@ static bool counted_before(uint64_t a, uint64_t b, int quarter) {
 
 static vlp_status compare_quarter(finder *f, int quarter) {
     for (int64_t i = 0; i < f->n; i++) f->all[i].look = rotated(f->all[i].look, quarter);
+    if (f->n < 2) return VLP_OK;
     qsort(f->all, (size_t)f->n, sizeof *f->all, by_look);
     vlp_status status = VLP_OK;
     for (int64_t i = 0; i < f->n; i++) {

@@ -156,7 +156,8 @@ static void test_datasets_importers__captions_that_say_nothing_are_empty(void **
     corpus c;
     corpus_open(&c);
     corpus_png(&c, "a.png", 4, 4, 1);
-    corpus_bytes(&c, "rows.csv", "image,caption\na.png,\0\0\na.png,\xC0\xFF\na.png,ok\n", 49);
+    static const char rows[] = "image,caption\na.png,\0\0\na.png,\xC0\xFF\na.png,ok\n";
+    corpus_bytes(&c, "rows.csv", rows, sizeof rows - 1);
     corpus_text(&c, "rows.jsonl",
                 "{\"image\":\"a.png\",\"caption\":\"\\u0000\"}\n"
                 "{\"image\":\"a.png\",\"caption\":\"\xFF\"}\n"
