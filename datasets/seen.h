@@ -1,6 +1,6 @@
 /* The places (path and offset) that a run has put into an empty index, so that a new one costs no
- * look-up: a Bloom filter that never calls a known place new, and the ids of the latest places.
- * 22 MiB at most, whatever the count; with ten million places 1 of 200 new ones is looked up. */
+ * look-up: a Bloom filter that never calls a known place new, and the ids of about the latest
+ * million. 40 MiB, whatever the count; with ten million places 1 of 200 new ones is looked up. */
 #ifndef VLP_DATASETS_SEEN_H
 #define VLP_DATASETS_SEEN_H
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { VLP_SEEN_BITS = 27, VLP_SEEN_RECENT = 18, VLP_SEEN_PROBES = 4 };
+enum { VLP_SEEN_BITS = 27, VLP_SEEN_RECENT = 18, VLP_SEEN_WAYS = 4, VLP_SEEN_PROBES = 4 };
 
 typedef struct {
     uint64_t high, low;
@@ -18,8 +18,8 @@ typedef struct {
 } vlp_seen_place;
 
 typedef struct {
-    uint64_t *bits;         /* [2^27 / 64] */
-    vlp_seen_place *recent; /* [2^18] */
+    uint64_t *bits;                          /* [2^27 / 64] */
+    vlp_seen_place (*recent)[VLP_SEEN_WAYS]; /* [2^18, 4] the latest first */
 } vlp_seen;
 
 static inline vlp_status vlp_seen_open(vlp_seen *seen) {
@@ -44,7 +44,7 @@ static inline uint64_t vlp_seen_bit(vlp_hash key, int probe) {
 }
 
 static inline vlp_seen_place *vlp_seen_slot(const vlp_seen *seen, vlp_hash key) {
-    return &seen->recent[key.low >> (64 - VLP_SEEN_RECENT)];
+    return seen->recent[key.low >> (64 - VLP_SEEN_RECENT)];
 }
 
 /* False: certainly not. */
@@ -59,7 +59,9 @@ static inline bool vlp_seen_maybe(const vlp_seen *seen, vlp_hash key) {
 /* The id, or 0 when it is not remembered. */
 static inline int64_t vlp_seen_id(const vlp_seen *seen, vlp_hash key) {
     const vlp_seen_place *place = vlp_seen_slot(seen, key);
-    return place->high == key.high && place->low == key.low ? place->id : 0;
+    for (int w = 0; w < VLP_SEEN_WAYS; w++)
+        if (place[w].high == key.high && place[w].low == key.low) return place[w].id;
+    return 0;
 }
 
 static inline void vlp_seen_add(vlp_seen *seen, vlp_hash key, int64_t id) {
@@ -67,7 +69,9 @@ static inline void vlp_seen_add(vlp_seen *seen, vlp_hash key, int64_t id) {
         uint64_t bit = vlp_seen_bit(key, p);
         seen->bits[bit / 64] |= (uint64_t)1 << (bit % 64);
     }
-    *vlp_seen_slot(seen, key) = (vlp_seen_place){key.high, key.low, id};
+    vlp_seen_place *place = vlp_seen_slot(seen, key);
+    memmove(place + 1, place, (VLP_SEEN_WAYS - 1) * sizeof *place);
+    *place = (vlp_seen_place){key.high, key.low, id};
 }
 
 #endif
