@@ -36,7 +36,7 @@ void vlp_session_inserts_close(vlp_session *s) {
 }
 
 vlp_status vlp_session_insert(vlp_session *s, vlp_session_table table, const vlp_value *values) {
-    if (s->stream) return vlp_stream_row(s->stream, table, values);
+    if (s->stream) return vlp_stream_row(s->stream, (int)table, values);
     vlp_bind_values(s->insert[table], 1, values, tables[table].columns);
     return vlp_stmt_run(s->insert[table]);
 }
