@@ -15,13 +15,13 @@ static void on_step(int64_t step, double seconds, void *user) {
 }
 
 static void print_json(const vlp_recipe *r, vlp_bench_train *b, const ceilings *peak,
-                       bool profile) {
+                       double memory_mb, bool profile) {
     vlp_json *json = vlp_json_new_object();
     vlp_json_set_double(json, "pairs_per_s", b->pairs_per_s);
     vlp_json_set_double(json, "gflops", b->gflops);
     vlp_json_set_double(json, "gemm_gflops", b->gemm_gflops);
     vlp_json_set_double(json, "utilisation", b->utilisation);
-    vlp_json_set_double(json, "peak_rss_mb", cli_peak_rss_mb());
+    vlp_json_set_double(json, "peak_rss_mb", memory_mb);
     vlp_json_set_string(json, "precision", vlp_step_precision_name(r));
     vlp_json_set_int(json, "threads", vlp_threads_get());
     ceilings_json(json, peak);
@@ -30,7 +30,8 @@ static void print_json(const vlp_recipe *r, vlp_bench_train *b, const ceilings *
     cli_print_json(json);
 }
 
-static void print_words(const vlp_recipe *r, const vlp_bench_train *b, const ceilings *peak) {
+static void print_words(const vlp_recipe *r, const vlp_bench_train *b, const ceilings *peak,
+                        double memory_mb) {
     char parameters[32], flops[32], bytes[32];
     printf("recipe %s %s: %s parameters, vocabulary %lld, %lld pairs a step, %s, %d threads\n"
            "a step: %.3f s (median of %lld), %s FLOPs, %s of step memory\n"
@@ -42,7 +43,7 @@ static void print_words(const vlp_recipe *r, const vlp_bench_train *b, const cei
            (long long)b->steps, cli_count(b->flops_a_step, flops),
            cli_bytes((double)b->step_bytes, bytes), b->pairs_per_s, b->gflops,
            100 * b->gflops / ceilings_gflops(peak, vlp_step_precision(r)), 100 * b->utilisation,
-           b->gemm_gflops, cli_peak_rss_mb());
+           b->gemm_gflops, memory_mb);
     ceilings_print(stdout, peak);
     if (b->cpu_share < 0.9)
         printf("the steps had %.0f %% of their processors: other programs ran too\n",
@@ -59,14 +60,15 @@ int bench_train(const cli_args *args) {
     if (status == VLP_OK) status = cli_int(args, "--steps", 0, 1, 1000000, &options.steps);
     if (status == VLP_OK) status = cli_int(args, "--vocab", 0, 64, 1000000, &options.vocab);
     if (status == VLP_OK) status = vlp_bench_train_run(&recipe, &options, &result);
+    double memory_mb = cli_peak_rss_mb(); /* that of the steps, not of the ceilings */
     if (status == VLP_OK) status = ceilings_measure(&peak, true);
     if (status != VLP_OK) return cli_fail(status);
     cli_progress_end();
     if (cli_has(args, "--json")) {
-        print_json(&recipe, &result, &peak, options.profile);
+        print_json(&recipe, &result, &peak, memory_mb, options.profile);
         return EXIT_DONE;
     }
-    print_words(&recipe, &result, &peak);
+    print_words(&recipe, &result, &peak, memory_mb);
     if (options.profile)
         step_profile_print(stdout, &result.profile, vlp_step_precision(&recipe), &peak);
     return EXIT_DONE;

@@ -18,8 +18,8 @@
 
 typedef struct {
     vlp_node *node;
-    vlp_real *grad[3]; /* NULL = not wanted */
-    bool fresh[3];     /* the gradient holds nothing yet: it is written, not added to */
+    vlp_gradient grad[3]; /* data NULL = not wanted */
+    bool fresh[3];        /* the gradient holds nothing yet: it is written, not added to */
     vlp_real *bias_grad;
     bool bias_inside;         /* units add to the bias themselves, without a second loop */
     bool heads_slowest;       /* order of the units */
@@ -44,12 +44,13 @@ static void pack_tile(const vlp_node *node, const vlp_attention_tile *tile,
     vlp_attention_pack_queries(attr, tile,
                                vlp_attention_at(attr, tile, VLP_ATTENTION_Q, q->data, cols, size),
                                q->dtype, cols, w->q_turned, w->q_stack, w);
-    const vlp_real *dy = vlp_attention_output_at(attr, tile, y->grad, sizeof *dy);
-    vlp_attention_pack_queries(attr, tile, dy, VLP_REAL, y_cols, w->dy_turned, w->dy_stack, w);
+    vlp_gradient dy = vlp_grad_read(y);
+    dy.data = vlp_attention_output_at(attr, tile, dy.data, vlp_dtype_size(dy.dtype));
+    vlp_attention_pack_queries(attr, tile, dy.data, dy.dtype, y_cols, w->dy_turned, w->dy_stack, w);
     memset(w->lse, 0, (size_t)w->ld * sizeof *w->lse);
     if (tile->keys > VLP_ATTENTION_KEYS) {
         memset(w->delta, 0, (size_t)w->ld * sizeof *w->delta);
-        w->kernels->row_dots(tile->rows, attr->width, dy,
+        w->kernels->row_dots(tile->rows, attr->width, dy.data, dy.dtype,
                              vlp_attention_output_at(attr, tile, y->data, size), y->dtype, y_cols,
                              w->delta);
     }
@@ -78,7 +79,7 @@ static void add_bias_gradient(const backward_pass *pass, const vlp_attention_til
     vlp_real *to = vlp_attention_bias_at(pass->node, tile, pass->bias_grad) + first;
     int64_t ld = (n + VLP_ATTENTION_PAD - 1) / VLP_ATTENTION_PAD * VLP_ATTENTION_PAD;
     w->kernels->transpose(n, tile->rows, w->dp, w->ld, w->untwisted, ld);
-    w->kernels->add_to(tile->rows, n, w->untwisted, ld, 1, to, attr->keys, true);
+    w->kernels->add_to(tile->rows, n, w->untwisted, ld, 1, to, VLP_REAL, attr->keys, true);
 }
 
 /* dK[first + ..] += X^T B or the like of dV: X a block of scores, B the tile's stacked rows */
@@ -95,9 +96,9 @@ static void backward_block(const backward_pass *pass, const vlp_attention_tile *
     const vlp_attention_kernels *k = w->kernels;
     int64_t n = tile->keys - first < VLP_ATTENTION_KEYS ? tile->keys - first : VLP_ATTENTION_KEYS;
     score_gradient(pass->node, tile, first, n, w);
-    if (pass->grad[VLP_ATTENTION_V]) add_to_keys(w, tile, first, n, w->s, w->dy_stack, w->dv);
-    if (pass->grad[VLP_ATTENTION_K]) add_to_keys(w, tile, first, n, w->dp, w->q_stack, w->dk);
-    if (pass->grad[VLP_ATTENTION_Q]) {
+    if (pass->grad[VLP_ATTENTION_V].data) add_to_keys(w, tile, first, n, w->s, w->dy_stack, w->dv);
+    if (pass->grad[VLP_ATTENTION_K].data) add_to_keys(w, tile, first, n, w->dp, w->q_stack, w->dk);
+    if (pass->grad[VLP_ATTENTION_Q].data) {
         vlp_attention_operand ds = vlp_attention_over_keys(w, w->dp, n);
         k->product(tile->rows, w->vectors, ds.steps, ds.x, ds.row, ds.step,
                    w->k_stack + first / k->pair * w->wide, w->wide, w->out, w->wide, first > 0);
@@ -110,9 +111,10 @@ static void add_gradient(const backward_pass *pass, const vlp_attention_tile *ti
                          int64_t rows, const vlp_real *x, const vlp_attention_scratch *w) {
     const vlp_attention_attr *attr = pass->node->attr;
     int64_t cols = vlp_col_count(pass->node->in[input]);
-    vlp_real *to = vlp_attention_at(attr, tile, input, pass->grad[input], cols, sizeof *to);
+    vlp_gradient grad = pass->grad[input];
+    void *to = vlp_attention_at(attr, tile, input, grad.data, cols, vlp_dtype_size(grad.dtype));
     w->kernels->add_to(rows, attr->width, x, w->wide, input == VLP_ATTENTION_V ? 1 : attr->scale,
-                       to, cols, !pass->fresh[input]);
+                       to, grad.dtype, cols, !pass->fresh[input]);
 }
 
 static void backward_tile(const backward_pass *pass, const vlp_attention_tile *tile,
@@ -120,7 +122,7 @@ static void backward_tile(const backward_pass *pass, const vlp_attention_tile *t
     pack_tile(pass->node, tile, w);
     for (int64_t first = 0; first < tile->keys; first += VLP_ATTENTION_KEYS)
         backward_block(pass, tile, first, w);
-    if (!pass->grad[VLP_ATTENTION_Q]) return;
+    if (!pass->grad[VLP_ATTENTION_Q].data) return;
     if (tile->keys == 0) memset(w->out, 0, (size_t)(tile->rows * w->wide) * sizeof *w->out);
     add_gradient(pass, tile, VLP_ATTENTION_Q, tile->rows, w->out, w);
 }
@@ -130,19 +132,26 @@ typedef struct {
     int64_t first, rows;
 } range;
 
-static bool any(const vlp_real *x, int64_t n) {
+static bool any(const vlp_gradient *x, int64_t at, int64_t n) {
+    if (x->dtype == VLP_BF16) {
+        const uint16_t *half = (const uint16_t *)x->data + at;
+        for (int64_t i = 0; i < n; i++)
+            if (half[i] & 0x7fff) return true;
+        return false;
+    }
+    const vlp_real *real = (const vlp_real *)x->data + at;
     for (int64_t i = 0; i < n; i++)
-        if (x[i] != 0) return true;
+        if (real[i] != 0) return true;
     return false;
 }
 
 static range wanted_rows(const vlp_node *node, int64_t sample, int64_t head) {
     const vlp_attention_attr *attr = node->attr;
     int64_t cols = attr->heads * attr->width, first = 0, end = attr->queries;
-    const vlp_real *dy =
-        node->out[0]->grad + (sample * attr->queries * attr->heads + head) * attr->width;
-    while (end > 0 && !any(dy + (end - 1) * cols, attr->width)) end--;
-    while (first < end && !any(dy + first * cols, attr->width)) first++;
+    int64_t at = (sample * attr->queries * attr->heads + head) * attr->width;
+    const vlp_gradient dy = vlp_grad_read(node->out[0]);
+    while (end > 0 && !any(&dy, at + (end - 1) * cols, attr->width)) end--;
+    while (first < end && !any(&dy, at + first * cols, attr->width)) first++;
     return (range){first, end - first};
 }
 
@@ -150,12 +159,14 @@ static range wanted_rows(const vlp_node *node, int64_t sample, int64_t head) {
 static void zero_queries(const backward_pass *pass, int64_t sample, int64_t head, int64_t first,
                          int64_t rows) {
     const vlp_attention_attr *attr = pass->node->attr;
-    if (!pass->grad[VLP_ATTENTION_Q] || !pass->fresh[VLP_ATTENTION_Q]) return;
+    vlp_gradient dq = pass->grad[VLP_ATTENTION_Q];
+    if (!dq.data || !pass->fresh[VLP_ATTENTION_Q]) return;
     vlp_attention_tile tile = {.sample = sample, .head = head, .first = first};
     int64_t cols = vlp_col_count(pass->node->in[VLP_ATTENTION_Q]);
-    vlp_real *to = vlp_attention_at(attr, &tile, VLP_ATTENTION_Q, pass->grad[VLP_ATTENTION_Q], cols,
-                                    sizeof *to);
-    for (int64_t i = 0; i < rows; i++) memset(to + i * cols, 0, (size_t)attr->width * sizeof *to);
+    size_t size = vlp_dtype_size(dq.dtype);
+    char *to = vlp_attention_at(attr, &tile, VLP_ATTENTION_Q, dq.data, cols, size);
+    for (int64_t i = 0; i < rows; i++)
+        memset(to + (size_t)(i * cols) * size, 0, (size_t)attr->width * size);
 }
 
 static void backward_sample(const backward_pass *pass, int64_t sample, int64_t head, int64_t keys,
@@ -184,13 +195,13 @@ static void backward_unit(const backward_pass *pass, int64_t kv_row, int64_t hea
         keys = used > keys ? used : keys;
     }
     size_t bytes = (size_t)(attr->keys * w->wide) * sizeof *w->dk;
-    if (pass->grad[VLP_ATTENTION_K]) memset(w->dk, 0, bytes);
-    if (pass->grad[VLP_ATTENTION_V]) memset(w->dv, 0, bytes);
+    if (pass->grad[VLP_ATTENTION_K].data) memset(w->dk, 0, bytes);
+    if (pass->grad[VLP_ATTENTION_V].data) memset(w->dv, 0, bytes);
     for (int64_t n = begin; n < end; n++)
         backward_sample(pass, pass->samples ? pass->samples[n] : n, head, keys, w);
     vlp_attention_tile all = {.kv_row = kv_row, .head = head};
     for (int input = VLP_ATTENTION_K; input <= VLP_ATTENTION_V; input++)
-        if (pass->grad[input])
+        if (pass->grad[input].data)
             add_gradient(pass, &all, input, pass->fresh[input] ? attr->keys : keys,
                          input == VLP_ATTENTION_K ? w->dk : w->dv, w);
 }
@@ -279,9 +290,11 @@ static void take_gradients(backward_pass *pass) {
             pass->grad[i] = pass->grad[earlier];
             pass->fresh[i] = pass->fresh[earlier];
         } else if (covers(node, node->in[i])) {
-            pass->grad[i] = vlp_grad_write(node->in[i], &pass->fresh[i]);
+            pass->grad[i] = vlp_grad_store(node->in[i], &pass->fresh[i]);
         } else {
-            pass->grad[i] = vlp_grad_add(node->in[i]);
+            bool fresh = false;
+            vlp_grad_settle(node->in[i]);
+            pass->grad[i] = vlp_grad_store(node->in[i], &fresh);
         }
     }
     if (node->in[VLP_ATTENTION_BIAS]) pass->bias_grad = vlp_grad_add(node->in[VLP_ATTENTION_BIAS]);
@@ -344,7 +357,7 @@ void vlp_attention_backward(vlp_node *node) {
     pass.scratch = (vlp_real *)((uint8_t *)node->work + vlp_attention_list_bytes(attr));
     order_units(&pass, units);
     bool inside = pass.bias_grad && pass.bias_inside;
-    if (pass.grad[0] || pass.grad[1] || pass.grad[2] || inside)
+    if (pass.grad[0].data || pass.grad[1].data || pass.grad[2].data || inside)
         vlp_parallel_for(units, pass.grain, backward_units, &pass);
     if (pass.bias_grad && !inside) vlp_parallel_for(bias_units(node), 1, bias_tiles, &pass);
 }

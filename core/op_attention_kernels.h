@@ -68,12 +68,12 @@ typedef struct {
     /* y [rows, width] = factor [rows] x, rounded where y is bfloat16 */
     void (*store)(int64_t rows, int64_t width, const vlp_real *x, int64_t ldx,
                   const vlp_real *factor, void *y, vlp_dtype dtype, int64_t ldy);
-    /* y = factor x, or y += factor x with add */
+    /* y = factor x, or y += factor x with add, rounded where y is bfloat16 */
     void (*add_to)(int64_t rows, int64_t width, const vlp_real *x, int64_t ldx, vlp_real factor,
-                   vlp_real *y, int64_t ldy, bool add);
-    /* out [rows] = sum over width of x y */
-    void (*row_dots)(int64_t rows, int64_t width, const vlp_real *x, const void *y, vlp_dtype dtype,
-                     int64_t ld, vlp_real *out);
+                   void *y, vlp_dtype dtype, int64_t ldy, bool add);
+    /* out [rows] = sum over width of x y; x is bfloat16 only where y is */
+    void (*row_dots)(int64_t rows, int64_t width, const void *x, vlp_dtype x_type, const void *y,
+                     vlp_dtype y_type, int64_t ld, vlp_real *out);
 } vlp_attention_kernels;
 
 /* For operands of this type under vlp_isa_chosen(): the bf16 set where both are there. */

@@ -1,5 +1,4 @@
-/* Between the number types of activations. Gradients are vlp_real for both, so backward is a copy.
- */
+/* Between the number types of activations. */
 #include "core/kernels.h"
 #include "core/op_flow.h"
 #include "core/op_table.h"
@@ -24,8 +23,22 @@ static void to_real_forward(vlp_node *node) {
     vlp_parallel_for(vlp_numel(node->in[0]), GRAIN, widen_range, &c);
 }
 
+typedef struct {
+    const vlp_real *from;
+    vlp_gradient to;
+    bool fresh;
+} passing;
+
+static void pass_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    (void)thread;
+    const passing *p = ctx;
+    vlp_put_gradient(p->fresh, end - begin, p->from + begin, p->to, begin);
+}
+
 static void to_real_backward(vlp_node *node) {
-    vlp_flow(node->in[0], node->out[0]->grad);
+    passing p = {.from = node->out[0]->grad};
+    p.to = vlp_grad_store(node->in[0], &p.fresh);
+    if (p.to.data) vlp_parallel_for(vlp_numel(node->in[0]), GRAIN, pass_range, &p);
 }
 
 const vlp_op vlp_op_to_real = {.name = "to_real",

@@ -40,6 +40,19 @@ void vlp_narrow(int64_t n, const vlp_real *from, uint16_t *to) {
 }
 #endif
 
+void vlp_put_gradient(bool fresh, int64_t n, const vlp_real *from, vlp_gradient grad, int64_t at) {
+    if (grad.dtype == VLP_BF16)
+        vlp_narrow(n, from, (uint16_t *)grad.data + at);
+    else
+        vlp_put(fresh, n, from, (vlp_real *)grad.data + at);
+}
+
+const vlp_real *vlp_real_gradient(vlp_gradient grad, int64_t at, int64_t n, vlp_real *wide) {
+    if (grad.dtype != VLP_BF16) return (const vlp_real *)grad.data + at;
+    vlp_widen(n, (const uint16_t *)grad.data + at, wide);
+    return wide;
+}
+
 typedef struct {
     int64_t count, cols, ld, n, skip;
     const int32_t *index;
@@ -69,6 +82,38 @@ static void column_range(int64_t begin, int64_t end, int thread, void *ctx) {
 void vlp_flow_columns(int64_t rows, int64_t cols, int64_t ld, const vlp_real *x, vlp_real *out) {
     flow f = {.count = rows, .ld = ld, .from = x, .to = out};
     vlp_parallel_for(cols, COLUMN_GRAIN, column_range, &f);
+}
+
+typedef struct {
+    int64_t rows, cols;
+    const uint16_t *x;
+    vlp_real *out;
+} half_columns;
+
+/* Columns [begin, end) of blocks of rows are widened and summed. */
+static void half_column_range(int64_t begin, int64_t end, int thread, void *ctx) {
+    enum { ROWS = 64, COLS = 64 };
+    (void)thread;
+    const half_columns *h = ctx;
+    vlp_real wide[ROWS * COLS];
+    for (int64_t col = begin; col < end; col += COLS) {
+        int64_t width = end - col < COLS ? end - col : COLS;
+        for (int64_t row = 0; row < h->rows; row += ROWS) {
+            int64_t rows = h->rows - row < ROWS ? h->rows - row : ROWS;
+            for (int64_t i = 0; i < rows; i++)
+                vlp_widen(width, h->x + (row + i) * h->cols + col, wide + i * COLS);
+            vlp_kernels_get()->column_sum(rows, width, wide, COLS, h->out + col);
+        }
+    }
+}
+
+void vlp_gradient_columns(int64_t rows, int64_t cols, vlp_gradient x, vlp_real *out) {
+    if (x.dtype != VLP_BF16) {
+        vlp_flow_columns(rows, cols, cols, x.data, out);
+        return;
+    }
+    half_columns h = {rows, cols, x.data, out};
+    vlp_parallel_for(cols, COLUMN_GRAIN, half_column_range, &h);
 }
 
 static int64_t checked(const flow *f, int64_t r) {

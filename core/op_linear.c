@@ -47,7 +47,7 @@ static void forward(vlp_node *node) {
                                 .bf16 = attr->bf16});
 }
 
-/* y = act(pre), rows [begin, end) */
+/* y = act(pre) in bfloat16, elements [begin, end) */
 static void again_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     enum { CHUNK = 1024 };
     (void)thread;
@@ -58,32 +58,33 @@ static void again_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     vlp_real wide[CHUNK];
     for (int64_t at = begin; at < end; at += CHUNK) {
         int64_t n = end - at < CHUNK ? end - at : CHUNK;
-        if (y->dtype != VLP_BF16) {
-            k->act(n, attr->act, (const vlp_real *)node->saved[0] + at, vlp_real_data(y) + at);
-            continue;
-        }
         vlp_widen(n, (const uint16_t *)node->saved[0] + at, wide);
-        k->act(n, attr->act, wide, wide);
+        k->act_half(n, attr->act, wide, wide);
         vlp_narrow(n, wide, vlp_bf16_data(y) + at);
     }
 }
 
+/* In float pre is not kept either: there the product costs less than the memory. */
 static void again(vlp_node *node) {
     enum { ELEMENT_GRAIN = 4096 };
-    vlp_parallel_for(vlp_numel(node->out[0]), ELEMENT_GRAIN, again_rows, node);
+    if (node->refills)
+        forward(node);
+    else
+        vlp_parallel_for(vlp_numel(node->out[0]), ELEMENT_GRAIN, again_rows, node);
 }
 
-/* The gradient of the pre-activation, dy act'(pre), goes to the workspace in the type of pre; the
- * parts' sums over its rows, which are the bias gradient, lie behind it. */
+/* The gradient of the pre-activation, dy act'(pre), in the type of pre: it takes the place of dy
+ * where that has the same type, else of the workspace, which also holds its sums over rows, the
+ * bias gradient, for each part. */
 typedef struct {
     int64_t cols, padded;
     vlp_act act;
     vlp_dtype dtype;
     const void *pre;
-    const vlp_real *dy;
+    vlp_gradient dy;
     void *dpre;
-    vlp_real
-        *parts; /* for each part: sums [padded], rows of pre and dpre [2, BLOCK_ROWS, padded] */
+    vlp_real *parts; /* for each part: sums [padded], rows of pre and of dy [2, BLOCK_ROWS, padded]
+                      */
 } act_gradient;
 
 static int64_t part_elements(int64_t padded) {
@@ -99,33 +100,43 @@ static void act_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     const vlp_kernels *k = vlp_kernels_get();
     vlp_real *sums = g->parts + thread * part_elements(g->padded);
     vlp_real *wide = sums + g->padded, *gradient = wide + BLOCK_ROWS * g->padded;
+    const vlp_gradient pre = {(void *)(uintptr_t)g->pre, g->dtype};
     k->fill(g->cols, 0, sums);
     for (int64_t r = begin; r < end; r += BLOCK_ROWS) {
         int64_t rows = end - r < BLOCK_ROWS ? end - r : BLOCK_ROWS;
         int64_t at = r * g->cols, n = rows * g->cols;
-        bool bf16 = g->dtype == VLP_BF16;
-        const vlp_real *pre = bf16 ? wide : (const vlp_real *)g->pre + at;
-        vlp_real *to = bf16 ? gradient : (vlp_real *)g->dpre + at;
-        if (bf16) vlp_widen(n, (const uint16_t *)g->pre + at, wide);
-        k->act_backward(n, g->act, pre, g->dy + at, to);
+        bool half = g->dtype == VLP_BF16;
+        void (*act_backward)(int64_t, vlp_act, const vlp_real *, const vlp_real *, vlp_real *) =
+            half ? k->act_half_backward : k->act_backward;
+        vlp_real *to = half ? gradient : (vlp_real *)g->dpre + at;
+        act_backward(n, g->act, vlp_real_gradient(pre, at, n, wide),
+                     vlp_real_gradient(g->dy, at, n, gradient), to);
         k->column_sum(rows, g->cols, to, g->cols, sums);
-        if (bf16) vlp_narrow(n, to, (uint16_t *)g->dpre + at);
+        if (half) vlp_narrow(n, to, (uint16_t *)g->dpre + at);
     }
+}
+
+/* What dpre takes of the workspace where it cannot take the place of dy */
+static size_t dpre_bytes(const vlp_node *node) {
+    const vlp_tensor *y = node->out[0];
+    bool same = vlp_grad_read(y).dtype == y->dtype;
+    return same ? 0 : (vlp_tensor_bytes(y) + 63) / 64 * 64;
 }
 
 static act_gradient describe(const vlp_node *node) {
     const linear_attr *attr = node->attr;
     const vlp_tensor *y = node->out[0];
     int64_t cols = vlp_col_count(y);
-    size_t bytes = (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype);
+    size_t apart = dpre_bytes(node);
+    vlp_gradient dy = vlp_grad_read(y);
     return (act_gradient){.cols = cols,
                           .padded = padded_cols(cols),
                           .act = attr->act,
                           .dtype = y->dtype,
                           .pre = node->saved[0],
-                          .dy = y->grad,
-                          .dpre = node->work,
-                          .parts = (vlp_real *)((uint8_t *)node->work + (bytes + 63) / 64 * 64)};
+                          .dy = dy,
+                          .dpre = apart ? node->work : dy.data,
+                          .parts = (vlp_real *)((uint8_t *)node->work + apart)};
 }
 
 /* dbias += the gradient's sum over rows; returns the gradient of the pre-activation. */
@@ -134,8 +145,9 @@ static vlp_operand pre_gradient(vlp_node *node, vlp_real *dbias) {
     const vlp_tensor *y = node->out[0];
     int64_t rows = vlp_row_count(y), cols = vlp_col_count(y);
     if (attr->act == VLP_ACT_NONE) {
-        if (dbias) vlp_flow_columns(rows, cols, cols, y->grad, dbias);
-        return (vlp_operand){.data = y->grad, .dtype = VLP_REAL, .ld = cols};
+        vlp_gradient dy = vlp_grad_read(y);
+        if (dbias) vlp_gradient_columns(rows, cols, dy, dbias);
+        return (vlp_operand){.data = dy.data, .dtype = dy.dtype, .ld = cols};
     }
     act_gradient g = describe(node);
     vlp_parallel_for(rows, GRAIN, act_rows, &g);
@@ -150,14 +162,14 @@ static void backward(vlp_node *node) {
     int64_t rows = vlp_row_count(x), in = vlp_col_count(x), out = w->shape[0];
     vlp_operand dpre = pre_gradient(node, bias ? vlp_grad_add(bias) : NULL);
     bool fresh = false;
-    vlp_real *dx = vlp_grad_write(x, &fresh);
-    if (dx)
+    vlp_gradient dx = vlp_grad_store(x, &fresh);
+    if (dx.data)
         vlp_multiply(&(vlp_product){.m = rows,
                                     .n = in,
                                     .k = out,
                                     .a = dpre,
                                     .b = weight(w),
-                                    .c = {dx, VLP_REAL, in},
+                                    .c = {dx.data, dx.dtype, in},
                                     .beta = fresh ? 0 : 1,
                                     .bf16 = attr->bf16});
     vlp_real *dw = vlp_grad_write(w, &fresh);
@@ -174,11 +186,11 @@ static void backward(vlp_node *node) {
 
 static size_t workspace(const vlp_node *node) {
     const linear_attr *attr = node->attr;
-    if (attr->act == VLP_ACT_NONE || !node->recorded) return 0;
     const vlp_tensor *y = node->out[0];
+    if (attr->act == VLP_ACT_NONE || !vlp_grad_read(y).data) return 0; /* forward needs none */
     int64_t parts = vlp_parallel_parts(vlp_row_count(y), GRAIN);
     size_t sums = (size_t)(parts * part_elements(padded_cols(vlp_col_count(y)))) * sizeof(vlp_real);
-    return (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype) + 64 + sums;
+    return dpre_bytes(node) + sums;
 }
 
 const vlp_op vlp_op_linear = {.name = "linear",
@@ -208,6 +220,7 @@ static vlp_tensor *linear(vlp_tape *tape, vlp_tensor *x, vlp_tensor *w, vlp_tens
         vlp_node_output(tape, node, attr.bf16 && !readout ? VLP_BF16 : VLP_REAL, x->ndim, shape);
     node->flops = 2.0 * (double)vlp_row_count(x) * (double)vlp_numel(w);
     node->light = act != VLP_ACT_NONE && node->recorded;
+    node->refills = node->light && y && y->dtype == VLP_REAL;
     if (y && node->light)
         vlp_node_save(tape, node, 0, (size_t)vlp_numel(y) * vlp_dtype_size(y->dtype));
     return vlp_tape_run(tape, node);

@@ -155,35 +155,38 @@ static void norm_again(vlp_node *node) {
     vlp_parallel_for(vlp_row_count(pass.x), ROW_GRAIN, norm_rows, &pass);
 }
 
-/* Each part of the rows has its own slice of the workspace: ROW_GRAIN rows of the gradient dh and
- * of n, and its sums of dweight and dbias. */
+/* Each part of the rows has its own slice of the workspace: ROW_GRAIN rows of the gradient dh, of
+ * n and of dy, and its sums of dweight and dbias. */
 typedef struct {
     const norm_attr *attr;
     int64_t cols, padded;
-    const vlp_real *h, *weight, *mean, *rstd, *dy, *dsum;
+    const vlp_real *h, *weight, *mean, *rstd, *dsum;
     const uint16_t *n; /* instead of h and mean, or NULL */
-    vlp_real *dx, *dresidual, *work;
+    vlp_gradient dy, dx;
+    vlp_real *dresidual, *work;
     bool x_fresh, residual_fresh, want_input, want_weight, want_bias;
 } norm_gradient;
 
 static int64_t slice_elements(int64_t padded) {
-    return (2 * ROW_GRAIN + 2) * padded;
+    return (3 * ROW_GRAIN + 2) * padded;
 }
 
 /* Where a part keeps what */
 typedef struct {
-    vlp_real *dh, *n, *dweight, *dbias;
+    vlp_real *dh, *n, *dy, *dweight, *dbias;
 } norm_slice;
 
 static norm_slice slice_at(const norm_gradient *g, int part) {
     vlp_real *base = g->work + part * slice_elements(g->padded);
-    vlp_real *sums = base + 2 * ROW_GRAIN * g->padded;
-    return (norm_slice){base, base + ROW_GRAIN * g->padded, sums, sums + g->padded};
+    int64_t rows = ROW_GRAIN * g->padded;
+    vlp_real *sums = base + 3 * rows;
+    return (norm_slice){base, base + rows, base + 2 * rows, sums, sums + g->padded};
 }
 
 static void norm_kernel(const norm_gradient *g, int64_t at, int64_t rows, const norm_slice *s) {
     const vlp_kernels *k = vlp_kernels_get();
-    const vlp_real *h = g->h + at * g->cols, *dy = g->dy + at * g->cols;
+    const vlp_real *h = g->h + at * g->cols;
+    const vlp_real *dy = vlp_real_gradient(g->dy, at * g->cols, rows * g->cols, s->dy);
     vlp_real *dh = g->want_input ? s->dh : NULL;
     vlp_real *dweight = g->want_weight ? s->dweight : NULL;
     if (g->attr->rms)
@@ -198,7 +201,8 @@ static void compact_kernel(const norm_gradient *g, int64_t at, int64_t rows, con
     static const vlp_real zero[ROW_GRAIN], one[ROW_GRAIN] = {1, 1, 1, 1, 1, 1, 1, 1};
     const vlp_kernels *k = vlp_kernels_get();
     vlp_widen(rows * g->cols, g->n + at * g->cols, s->n);
-    k->layer_norm_backward(rows, g->cols, s->n, g->weight, zero, one, g->dy + at * g->cols,
+    const vlp_real *dy = vlp_real_gradient(g->dy, at * g->cols, rows * g->cols, s->dy);
+    k->layer_norm_backward(rows, g->cols, s->n, g->weight, zero, one, dy,
                            g->want_input ? s->dh : NULL, g->want_weight ? s->dweight : NULL,
                            g->want_bias ? s->dbias : NULL);
     for (int64_t i = 0; i < rows; i++) k->scale(g->cols, g->rstd[at + i], s->dh + i * g->cols);
@@ -212,9 +216,9 @@ static void norm_backward_rows(int64_t begin, int64_t end, int thread, void *ctx
         int64_t rows = end - r < ROW_GRAIN ? end - r : ROW_GRAIN;
         int64_t at = r * g->cols, n = rows * g->cols;
         memset(s.dh, 0, (size_t)n * sizeof(vlp_real));
-        if (g->dy) (g->n ? compact_kernel : norm_kernel)(g, r, rows, &s);
+        if (g->dy.data) (g->n ? compact_kernel : norm_kernel)(g, r, rows, &s);
         if (g->dsum) vlp_put(false, n, g->dsum + at, s.dh);
-        if (g->dx) vlp_put(g->x_fresh, n, s.dh, g->dx + at);
+        if (g->dx.data) vlp_put_gradient(g->x_fresh, n, s.dh, g->dx, at);
         if (g->dresidual) vlp_put(g->residual_fresh, n, s.dh, g->dresidual + at);
     }
 }
@@ -241,14 +245,14 @@ static void norm_backward(vlp_node *node) {
                        .weight = data_or_null(weight),
                        .mean = node->saved[MEAN],
                        .rstd = node->saved[RSTD],
-                       .dy = node->out[0]->grad,
+                       .dy = vlp_grad_read(node->out[0]),
                        .dsum = node->n_out > 1 ? node->out[1]->grad : NULL,
                        .work = node->work};
-    g.dx = vlp_grad_write(x, &g.x_fresh);
+    g.dx = vlp_grad_store(x, &g.x_fresh);
     if (residual) g.dresidual = vlp_grad_write(residual, &g.residual_fresh);
     vlp_real *dweight = weight ? vlp_grad_add(weight) : NULL;
     vlp_real *dbias = bias ? vlp_grad_add(bias) : NULL;
-    g.want_input = g.dx || g.dresidual;
+    g.want_input = g.dx.data || g.dresidual;
     g.want_weight = dweight != NULL;
     g.want_bias = dbias != NULL;
     int64_t rows = vlp_row_count(x);

@@ -20,8 +20,9 @@ static double value_bytes(const vlp_tensor *x) {
 
 /* Of a fresh gradient only the writing counts. */
 static double gradient_bytes(const vlp_tensor *x) {
-    if (!x->grad) return 0;
-    return (x->grad_fresh ? 1 : 2) * (double)vlp_numel(x) * (double)sizeof(vlp_real);
+    vlp_gradient grad = vlp_grad_read(x);
+    if (!grad.data) return 0;
+    return (x->grad_fresh ? 1 : 2) * (double)vlp_numel(x) * (double)vlp_dtype_size(grad.dtype);
 }
 
 static double outputs_bytes(const vlp_node *node, double (*bytes)(const vlp_tensor *)) {
@@ -50,7 +51,8 @@ static bool is_view(const vlp_node *node) {
 }
 
 static double output_gradient(const vlp_tensor *x) {
-    return x->grad ? (double)vlp_numel(x) * (double)sizeof(vlp_real) : 0;
+    vlp_gradient grad = vlp_grad_read(x);
+    return grad.data ? (double)vlp_numel(x) * (double)vlp_dtype_size(grad.dtype) : 0;
 }
 
 static double saved_bytes(const vlp_node *node) {

@@ -8,11 +8,12 @@
  *     vlp_packed_stale(packed);                              w has changed: before the next product
  *     vlp_packed_free(packed);
  *
- * It keeps both directions, each made at its first use (vlp_multiply does that by all threads) and
- * again when stale or when it is used with another pointer, shape, type or precision. Memory: the
- * size of the matrix in the precision of the product, for each direction; kept until freed, so that
- * a warm step allocates nothing. Products on several threads may share one; staleness must be
- * marked while none runs. */
+ * It keeps one form: that of the last direction, made at its first use (vlp_multiply does that by
+ * all threads) and again when stale or when it is used in the other direction, with another
+ * pointer, shape, type or precision. A training step so packs each weight twice, once for all its
+ * forward products and once for backward. Memory: the size of the matrix in the precision of the
+ * product, kept until freed, so that a warm step allocates nothing. Products on several threads may
+ * share one as long as all use one form; staleness must be marked while none runs. */
 #ifndef VLP_CORE_PACKED_H
 #define VLP_CORE_PACKED_H
 

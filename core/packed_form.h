@@ -1,4 +1,4 @@
-/* What a vlp_packed holds, for those who pack: one form for each direction. */
+/* What a vlp_packed holds, for those who pack: the form of one direction. */
 #ifndef VLP_CORE_PACKED_FORM_H
 #define VLP_CORE_PACKED_FORM_H
 

@@ -438,12 +438,13 @@ static void store(const vlp_result *to, int64_t at, int64_t n, const float *x) {
 static void activate_rows(int64_t begin, int64_t end, int thread, void *ctx) {
     (void)thread;
     const vlp_product *p = ctx;
+    const vlp_kernels *k = vlp_kernels_get();
     float x[CHUNK];
     for (int64_t row = begin; row < end; row++)
         for (int64_t col = 0; col < p->n; col += CHUNK) {
             int64_t n = p->n - col < CHUNK ? p->n - col : CHUNK;
             load(&p->pre, row * p->pre.ld + col, n, x);
-            vlp_kernels_get()->act(n, p->act, x, x);
+            (p->c.dtype == VLP_BF16 ? k->act_half : k->act)(n, p->act, x, x);
             store(&p->c, row * p->c.ld + col, n, x);
         }
 }

@@ -165,6 +165,13 @@ void vlp_tape_give(vlp_tape *tape, void *data, size_t bytes) {
     vlp_pool_give(&tape->pool, data, bytes);
 }
 
+void vlp_tape_give_saved(vlp_tape *tape, vlp_node *node) {
+    for (int i = 0; i < VLP_NODE_SAVED; i++) {
+        if (node->saved[i]) vlp_tape_give(tape, node->saved[i], node->saved_bytes[i]);
+        node->saved[i] = NULL;
+    }
+}
+
 static vlp_tensor *new_tensor(vlp_tape *tape, vlp_dtype dtype, int ndim, const int64_t *shape) {
     VLP_ASSERT(ndim >= 0 && ndim <= VLP_MAX_DIMS, "%d dimensions", ndim);
     vlp_tensor *tensor = vlp_tape_graph_alloc(tape, sizeof *tensor);
@@ -284,6 +291,9 @@ static void note_reader(vlp_tape *tape, const vlp_node *node, int input) {
     vlp_tensor *x = node->in[input];
     if (!x) return;
     if (node->recorded && !(node->idle >> input & 1)) x->awaited = true;
+    for (int i = 0; i < input; i++)
+        if (node->in[i] == x) return;
+    if (node->recorded && x->readers < 2) x->readers++;
     if (x->copy) vlp_tape_forget(tape, x);
 }
 
@@ -306,7 +316,7 @@ static int place(const vlp_tensor *x) {
 /* Where no backward pass comes to the maker or reader, neither reads anything again. */
 void vlp_tape_forget(vlp_tape *tape, vlp_tensor *x) {
     if (!tape->reuse || !tape->grad || !x || !x->maker || !x->data || x->shared) return;
-    const vlp_node *maker = x->maker;
+    vlp_node *maker = x->maker;
     int out = place(x);
     if (maker->recorded && !(maker->spent >> out & 1)) return;
     if (x->awaited && !(maker->light && out == 0)) return;
@@ -315,4 +325,5 @@ void vlp_tape_forget(vlp_tape *tape, vlp_tensor *x) {
     vlp_tape_give(tape, x->data, vlp_tensor_bytes(x));
     x->data = NULL;
     x->forgotten = true;
+    if (maker->refills && out == 0) vlp_tape_give_saved(tape, maker);
 }

@@ -61,6 +61,7 @@ struct vlp_node {
     uint64_t seed;        /* key of the node's random numbers */
     bool recorded;        /* backward will visit it */
     bool light;           /* op->again can be called */
+    bool refills;         /* and makes what is saved again too, which then goes as well */
     unsigned idle, spent; /* those of the op, and more */
     bool bf16;            /* the step's precision: products and branches in bfloat16 */
     double flops; /* of forward; backward is counted once more for each input with a gradient */
@@ -89,9 +90,10 @@ bool vlp_tape_grad(const vlp_tape *tape);
 void vlp_tape_set_training(vlp_tape *tape, bool training);
 bool vlp_tape_training(const vlp_tape *tape);
 /* VLP_REAL (the default) or VLP_BF16: linear layers then multiply in bfloat16 with sums in float
- * and give bfloat16, as do attention and the norms that feed only linear layers. The residual
- * stream, statistics, losses, parameters and all gradients stay vlp_real. VLP_REAL in the double
- * build. */
+ * and give bfloat16, as do attention and the norms that feed only linear layers; norms keep what
+ * they normalised in bfloat16 for backward. The gradient of a bfloat16 tensor is bfloat16 where one
+ * op reads it. The residual stream, parameters and the gradients of both, statistics and losses
+ * stay vlp_real. VLP_REAL in the double build. */
 void vlp_tape_set_precision(vlp_tape *tape, vlp_dtype precision);
 vlp_dtype vlp_tape_precision(const vlp_tape *tape);
 /* With true, backward gives the memory of tensors that it has passed to gradients, and

@@ -6,13 +6,29 @@
 /* Marks the node of a stretch; the tape itself does its backward. */
 static const vlp_op stretch_op = {.name = "recompute", .takes_bf16 = ~0u, .spent = 1};
 
-static size_t grad_bytes(const vlp_tensor *tensor) {
-    return (size_t)vlp_numel(tensor) * sizeof(vlp_real);
+static bool has_grad(const vlp_tensor *tensor) {
+    return vlp_grad_read(tensor).data != NULL;
 }
 
+static size_t grad_bytes(const vlp_tensor *tensor) {
+    return (size_t)vlp_numel(tensor) * vlp_dtype_size(vlp_grad_read(tensor).dtype);
+}
+
+static void need_real_grad(vlp_tape *tape, vlp_tensor *tensor) {
+    if (has_grad(tensor)) return;
+    tensor->grad = vlp_tape_alloc(tape, (size_t)vlp_numel(tensor) * sizeof(vlp_real));
+    tensor->grad_fresh = true;
+}
+
+/* What only one op reads gets its gradient in one piece: nothing is ever added to a rounded one. */
 static void need_grad(vlp_tape *tape, vlp_tensor *tensor) {
-    if (!tensor || !tensor->needs_grad || tensor->grad) return;
-    tensor->grad = vlp_tape_alloc(tape, grad_bytes(tensor));
+    if (!tensor || !tensor->needs_grad || has_grad(tensor)) return;
+    bool half = tensor->dtype == VLP_BF16 && tensor->readers == 1 && tensor->maker;
+    if (!half) {
+        need_real_grad(tape, tensor);
+        return;
+    }
+    tensor->half_grad = vlp_tape_alloc(tape, vlp_tensor_bytes(tensor));
     tensor->grad_fresh = true;
 }
 
@@ -20,7 +36,7 @@ static void need_grad(vlp_tape *tape, vlp_tensor *tensor) {
 static void run_backward(vlp_node *node) {
     node->op->backward(node);
     for (int i = 0; i < node->n_in; i++)
-        if (node->in[i] && node->in[i]->grad_fresh) vlp_grad_add(node->in[i]);
+        if (node->in[i] && node->in[i]->grad_fresh) vlp_grad_settle(node->in[i]);
 }
 
 /* A product of two factors costs the same again for the gradient of each; attention's three inputs
@@ -50,17 +66,15 @@ static void free_node(vlp_tape *tape, vlp_node *node) {
         vlp_tape_give(tape, out->data, vlp_tensor_bytes(out));
         out->data = NULL;
     }
-    for (int i = 0; i < VLP_NODE_SAVED; i++) {
-        if (node->saved[i]) vlp_tape_give(tape, node->saved[i], node->saved_bytes[i]);
-        node->saved[i] = NULL;
-    }
+    vlp_tape_give_saved(tape, node);
 }
 
 static void give_grads(vlp_tape *tape, vlp_node *node) {
     for (int i = 0; i < node->n_out; i++) {
         vlp_tensor *out = node->out[i];
-        if (out->grad) vlp_tape_give(tape, out->grad, grad_bytes(out));
+        if (has_grad(out)) vlp_tape_give(tape, vlp_grad_read(out).data, grad_bytes(out));
         out->grad = NULL;
+        out->half_grad = NULL;
     }
 }
 
@@ -72,13 +86,16 @@ static void remember(vlp_tape *tape, vlp_tensor *x) {
         if (~maker->idle >> i & 1 || maker->op->again_reads >> i & 1) remember(tape, maker->in[i]);
     x->data = vlp_tape_alloc(tape, vlp_tensor_bytes(x));
     x->forgotten = false;
-    if (vlp_tape_prepare_work(tape, maker) && !tape->planning && x->data)
+    for (int i = 0; maker->refills && i < VLP_NODE_SAVED; i++)
+        if (maker->saved_bytes[i]) maker->saved[i] = vlp_tape_alloc(tape, maker->saved_bytes[i]);
+    if (vlp_tape_prepare_work(tape, maker) && !tape->planning && tape->status == VLP_OK)
         vlp_op_profile_run(tape->profile, maker, false, 0, maker->op->again);
 }
 
 static void op_backward(vlp_tape *tape, vlp_node *node) {
     for (int i = 0; i < node->n_in; i++)
         if (~node->idle >> i & 1) remember(tape, node->in[i]);
+    if (node->refills) remember(tape, node->out[0]);
     if (!vlp_tape_prepare_work(tape, node) || tape->status != VLP_OK) return;
     double flops = backward_flops(node);
     if (!tape->planning) vlp_op_profile_run(tape->profile, node, true, flops, run_backward);
@@ -89,7 +106,7 @@ static void op_backward(vlp_tape *tape, vlp_node *node) {
 
 static void node_backward(vlp_tape *tape, vlp_node *node) {
     bool reached = false;
-    for (int i = 0; i < node->n_out; i++) reached |= node->out[i]->grad != NULL;
+    for (int i = 0; i < node->n_out; i++) reached |= has_grad(node->out[i]);
     for (int i = 0; reached && i < node->n_in; i++) need_grad(tape, node->in[i]);
     if (reached && node->op == &stretch_op)
         stretch_backward(tape, node);
@@ -127,6 +144,7 @@ vlp_tensor *vlp_tape_recompute(vlp_tape *tape, vlp_tape_body body, vlp_tensor *c
     tape->grad = true;
     for (int i = 0; i < n_in; i++) {
         if (node->in[i]) node->in[i]->awaited = true;
+        if (node->in[i]) node->in[i]->readers = 2; /* ops of the body */
         if (y == node->in[i]) return y;
     }
     y->needs_grad = true;
@@ -157,20 +175,22 @@ static void stretch_backward(vlp_tape *tape, vlp_node *node) {
     tape->flops = flops;
     if (!y) return;
     y->grad = out->grad;
+    y->half_grad = out->half_grad;
     out->grad = NULL;
+    out->half_grad = NULL;
     tape->stretches++;
     for (int64_t i = tape->n_nodes - 1; i >= first && tape->status == VLP_OK; i--)
         node_backward(tape, tape->nodes[i]);
     tape->stretches--;
     tape->n_nodes = first;
     for (int i = 0; i < node->n_in; i++)
-        if (node->in[i] && node->in[i]->grad_fresh && !tape->planning) vlp_grad_add(node->in[i]);
+        if (node->in[i] && node->in[i]->grad_fresh && !tape->planning) vlp_grad_settle(node->in[i]);
 }
 
 void vlp_tape_seed(vlp_tape *tape, vlp_tensor *output, const vlp_real *grad) {
     if (!output || tape->status != VLP_OK) return;
     VLP_ASSERT(output->needs_grad, "no gradient flows into the seeded tensor");
-    need_grad(tape, output);
+    need_real_grad(tape, output);
     if (!output->grad || tape->planning) return;
     vlp_real *to = vlp_grad_add(output);
     int64_t n = vlp_numel(output);

@@ -27,6 +27,7 @@ struct vlp_tape {
 void *vlp_tape_graph_alloc(vlp_tape *tape, size_t bytes);
 /* Step memory comes back; while inference only counts on marks, it never does. */
 void vlp_tape_give(vlp_tape *tape, void *data, size_t bytes);
+void vlp_tape_give_saved(vlp_tape *tape, vlp_node *node);
 /* Scratch for a call of the node's op; false without room. */
 bool vlp_tape_prepare_work(vlp_tape *tape, vlp_node *node);
 void vlp_tape_record(vlp_tape *tape, vlp_node *node);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { ZERO_GRAIN = 1 << 14 };
+enum { ZERO_GRAIN = 1 << 16 }; /* bytes */
 
 size_t vlp_dtype_size(vlp_dtype dtype) {
     static const size_t sizes[] = {
@@ -59,22 +59,37 @@ const uint8_t *vlp_u8_data(const vlp_tensor *tensor) {
     return tensor->data;
 }
 
-vlp_real *vlp_grad_write(vlp_tensor *tensor, bool *fresh) {
-    if (!tensor->needs_grad) return NULL;
-    *fresh = tensor->grad_fresh;
-    tensor->grad_fresh = false;
-    return tensor->grad;
-}
-
 static void zero_range(int64_t begin, int64_t end, int thread, void *ctx) {
     (void)thread;
-    vlp_real *grad = ctx;
-    memset(grad + begin, 0, (size_t)(end - begin) * sizeof(vlp_real));
+    memset((char *)ctx + begin, 0, (size_t)(end - begin));
+}
+
+vlp_gradient vlp_grad_read(const vlp_tensor *tensor) {
+    if (tensor->half_grad) return (vlp_gradient){tensor->half_grad, VLP_BF16};
+    return (vlp_gradient){tensor->grad, VLP_REAL};
+}
+
+vlp_gradient vlp_grad_store(vlp_tensor *tensor, bool *fresh) {
+    if (!tensor->needs_grad) return (vlp_gradient){NULL, VLP_REAL};
+    *fresh = tensor->grad_fresh;
+    tensor->grad_fresh = false;
+    return vlp_grad_read(tensor);
+}
+
+vlp_real *vlp_grad_write(vlp_tensor *tensor, bool *fresh) {
+    VLP_ASSERT(!tensor->half_grad, "an op takes a bf16 tensor and not its gradient");
+    return vlp_grad_store(tensor, fresh).data;
+}
+
+void vlp_grad_settle(vlp_tensor *tensor) {
+    bool fresh = false;
+    vlp_gradient grad = vlp_grad_store(tensor, &fresh);
+    int64_t bytes = vlp_numel(tensor) * (int64_t)vlp_dtype_size(grad.dtype);
+    if (grad.data && fresh) vlp_parallel_for(bytes, ZERO_GRAIN, zero_range, grad.data);
 }
 
 vlp_real *vlp_grad_add(vlp_tensor *tensor) {
-    bool fresh = false;
-    vlp_real *grad = vlp_grad_write(tensor, &fresh);
-    if (grad && fresh) vlp_parallel_for(vlp_numel(tensor), ZERO_GRAIN, zero_range, grad);
-    return grad;
+    VLP_ASSERT(!tensor->half_grad, "an op takes a bf16 tensor and not its gradient");
+    vlp_grad_settle(tensor);
+    return tensor->needs_grad ? tensor->grad : NULL;
 }

@@ -1,6 +1,6 @@
 /* A tensor: a typed, dense, row-major block that somebody else owns (the tape's arena, the
- * parameter store, or the caller). `grad` has the same number of elements and is always of type
- * vlp_real. */
+ * parameter store, or the caller). `grad` has the same number of elements and is of type vlp_real;
+ * a bfloat16 tensor that one op reads has `half_grad` in its place. */
 #ifndef VLP_CORE_TENSOR_H
 #define VLP_CORE_TENSOR_H
 
@@ -24,9 +24,11 @@ typedef struct vlp_tensor {
     int ndim; /* 0 = scalar */
     int64_t shape[VLP_MAX_DIMS];
     void *data;
-    vlp_real *grad;  /* NULL until a backward pass reaches the tensor; leaves keep theirs */
-    bool needs_grad; /* whether gradients flow into it */
-    bool grad_fresh; /* grad is allocated but holds no value yet */
+    vlp_real *grad; /* NULL until a backward pass reaches the tensor; leaves keep theirs */
+    uint16_t *half_grad;
+    int readers;               /* ops that read it and have a backward pass; 2 stands for more */
+    bool needs_grad;           /* whether gradients flow into it */
+    bool grad_fresh;           /* grad is allocated but holds no value yet */
     struct vlp_packed *packed; /* keeps a parameter packed for its products, or NULL */
     bool parameter;            /* of a parameter store */
     struct vlp_node *maker;    /* whose step memory the data are; NULL for leaves and views */
@@ -59,5 +61,17 @@ const uint8_t *vlp_u8_data(const vlp_tensor *tensor);
  * overwritten, which lets a product use beta = 0. */
 vlp_real *vlp_grad_add(vlp_tensor *tensor);
 vlp_real *vlp_grad_write(vlp_tensor *tensor, bool *fresh);
+
+/* A gradient of either type, for ops that take or give VLP_BF16; data NULL = none. What
+ * vlp_grad_store gives may be VLP_BF16 where the tensor is; that is always fresh. */
+typedef struct {
+    void *data;
+    vlp_dtype dtype;
+} vlp_gradient;
+
+vlp_gradient vlp_grad_read(const vlp_tensor *tensor);
+vlp_gradient vlp_grad_store(vlp_tensor *tensor, bool *fresh);
+/* Zeroes a gradient to which nothing was written. */
+void vlp_grad_settle(vlp_tensor *tensor);
 
 #endif

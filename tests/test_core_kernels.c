@@ -101,6 +101,59 @@ static void acts_match(void) {
     }
 }
 
+/* (worst error of act_half, worst of act_half_backward) over x [n] */
+static void half_errors(vlp_act act, int64_t n, const vlp_real *x, double worst[2]) {
+    enum { PART = 512 };
+    vlp_real y[PART], slope[PART], ones[PART];
+    for (int i = 0; i < PART; i++) ones[i] = 1;
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t part = n - at < PART ? n - at : PART;
+        k->act_half(part, act, x + at, y);
+        k->act_half_backward(part, act, x + at, ones, slope);
+        for (int64_t i = 0; i < part; i++) {
+            double v = (double)x[at + i], size = fabs(v) > 8 ? fabs(v) : 1;
+            worst[0] = fmax(worst[0], fabs((double)y[i] - ref_act(act, v)) / size);
+            worst[1] =
+                fmax(worst[1], fabs((double)slope[i] - ref_slope(act, fmin(fmax(v, -50), 50))));
+        }
+    }
+}
+
+/* Every finite bfloat16, and floats close together where the functions bend */
+static void half_acts_keep_their_bounds(void) {
+    enum { HALVES = 1 << 16, STEP = 4096, FLOATS = 24 * STEP };
+    static vlp_real x[HALVES + FLOATS];
+    int64_t n = 0;
+    for (uint32_t i = 0; i < HALVES; i++) {
+        float value;
+        uint32_t bits = i << 16;
+        memcpy(&value, &bits, sizeof value);
+        if (isfinite(value)) x[n++] = (vlp_real)value;
+    }
+    for (int i = 0; i < FLOATS; i++) x[n++] = (vlp_real)(i - FLOATS / 2) / STEP;
+    for (int act = VLP_ACT_GELU; act <= VLP_ACT_GELU_TANH; act++) {
+        double worst[2] = {0};
+        half_errors((vlp_act)act, n, x, worst);
+        assert_true(worst[0] > 1e-5 && worst[0] < 1.3e-4);
+        assert_true(worst[1] > 1e-5 && worst[1] < 2.1e-4);
+    }
+    vlp_real odd[4] = {VLP_R(NAN), VLP_R(INFINITY), -VLP_R(INFINITY), 0}, y[4], slope[4];
+    vlp_real ones[4] = {1, 1, 1, 1};
+    k->act_half(4, VLP_ACT_GELU, odd, y);
+    k->act_half_backward(4, VLP_ACT_GELU, odd, ones, slope);
+    assert_true(isnan(y[0]) && isinf(y[1]) && y[1] > 0 && y[2] == 0 && y[3] == 0);
+    assert_true(isnan(slope[0]) && fabs((double)slope[1] - 1) < 1e-4);
+    vlp_real exact[4];
+    k->act(4, VLP_ACT_SILU, ones, exact);
+    k->act_half(4, VLP_ACT_SILU, ones, y);
+    assert_memory_equal(y, exact, sizeof y);
+}
+
+static void test_core_kernels__half_acts_keep_their_bounds(void **state) {
+    (void)state;
+    on_every_set(half_acts_keep_their_bounds);
+}
+
 static void acts_survive_extremes(void) {
     const vlp_real big = VLP_REAL_MAX, inf = VLP_R(INFINITY);
     for (int act = 0; act < VLP_ACT_COUNT; act++) {
@@ -348,6 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_core_kernels__acts_and_slopes_match),
         cmocka_unit_test(test_core_kernels__acts_survive_extremes),
+        cmocka_unit_test(test_core_kernels__half_acts_keep_their_bounds),
         cmocka_unit_test(test_core_kernels__exp_tanh_erf_within_ulps),
         cmocka_unit_test(test_core_kernels__bias_act_keeps_preactivation),
         cmocka_unit_test(test_core_kernels__vectors_match),

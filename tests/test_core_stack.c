@@ -168,7 +168,8 @@ static void check_recompute(variant v) {
     variant again = v;
     double y, memory;
     again.recompute = true;
-    assert_true(compare(v, again, &y, &memory) < 1e-6);
+    /* keys of several stretches have their gradient in float, of one op in bfloat16 */
+    assert_true(compare(v, again, &y, &memory) < (v.precision == VLP_BF16 ? 5e-3 : 1e-6));
     assert_true(y < 1e-6);
     assert_true(memory < 0.7);
 }
@@ -239,6 +240,29 @@ static void test_core_stack__to_real_widens_and_passes_gradients(void **state) {
     vlp_tape_free(tape);
 }
 
+/* One reader: the gradient is rounded as the values are; two: it is summed in float. */
+static void test_core_stack__bf16_gradients_are_never_added_to(void **state) {
+    (void)state;
+    static vlp_real values[4] = {1, 2, 3, 4}, grads[2];
+    static const vlp_real cotangent[] = {VLP_R(1.00390625), 1, 1, 1}; /* halfway: to even */
+    vlp_tensor weight = {.ndim = 2, .shape = {2, 2}, .data = values, .parameter = true};
+    vlp_tensor bias = {.ndim = 1, .shape = {2}, .data = values, .grad = grads, .needs_grad = true};
+    vlp_tape *tape = small_tape(VLP_BF16);
+    for (int readers = 1; readers <= 2; readers++) {
+        vlp_tape_begin(tape, 0, 0);
+        memset(grads, 0, sizeof grads);
+        vlp_tensor *x = vlp_tape_input(tape, VLP_REAL, 2, (int64_t[]){1, 2}, values, true);
+        vlp_tensor *y = vlp_linear(tape, x, &weight, &bias, VLP_ACT_NONE);
+        for (int i = 0; i < readers; i++) vlp_tape_seed(tape, vlp_to_real(tape, y), cotangent);
+        assert_int_equal(y->readers, readers);
+        assert_int_equal(vlp_tape_backward(tape, NULL), VLP_OK);
+        assert_true(grads[0] == (readers == 1 ? 1 : 2 * cotangent[0]));
+        assert_null(y->grad);
+        assert_null(y->half_grad);
+    }
+    vlp_tape_free(tape);
+}
+
 static void test_core_stack__only_products_with_parameters_are_bf16(void **state) {
     (void)state;
     static vlp_real values[4] = {1, 2, 3, 4};
@@ -265,6 +289,7 @@ int main(void) {
         cmocka_unit_test(test_core_stack__reused_memory_gives_the_same_gradients),
         cmocka_unit_test(test_core_stack__reused_memory_suits_bf16),
         cmocka_unit_test(test_core_stack__to_real_widens_and_passes_gradients),
+        cmocka_unit_test(test_core_stack__bf16_gradients_are_never_added_to),
         cmocka_unit_test(test_core_stack__only_products_with_parameters_are_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

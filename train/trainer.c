@@ -40,13 +40,13 @@ const vlp_recipe *vlp_trainer_recipe(const vlp_trainer *t) {
     return &t->recipe;
 }
 
-/* Both directions of every weight that products keep packed. */
+/* Of every weight that products keep packed: in one direction at a time. */
 static size_t packed_bytes(const vlp_trainer *t) {
     const vlp_params *params = t->model->params;
     size_t each = vlp_tape_precision(t->tape) == VLP_BF16 ? 2 : sizeof(vlp_real), sum = 0;
     for (int i = 0; i < params->count; i++)
         if (params->items[i]->tensor.packed)
-            sum += 2 * each * (size_t)vlp_numel(&params->items[i]->tensor);
+            sum += each * (size_t)vlp_numel(&params->items[i]->tensor);
     return sum;
 }
 
