@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 static const cli_flag flags[] = {
-    {"--to", 0, "FORMAT", "hf, openclip or openai"},
+    {"--to", 0, "FORMAT", "hf, openclip, openai, albef, blip or vlp"},
     {"--config", 0, "FILE", "the sizes of a file of weights; default: config.json beside it"},
     {NULL, 0, NULL, NULL},
 };
@@ -23,14 +23,15 @@ static int run(const cli_args *args) {
     if (args->n_positional != 2)
         return cli_usage("convert needs a model and a new folder: vlp convert SRC DST --to hf");
     const char *format = cli_text(args, "--to", NULL);
-    if (!format) return cli_usage("convert needs --to hf, openclip or openai");
+    if (!format) return cli_usage("convert needs --to hf, openclip, openai, albef, blip or vlp");
     size_t n = 0;
     bool known = false;
     for (; vlp_convert_formats[n]; n++) known |= strcmp(format, vlp_convert_formats[n]) == 0;
     char hint[64];
     if (!known)
-        return cli_usage("--to %s is not a format%s; there are hf, openclip and openai", format,
-                         vlp_suggest_text(format, vlp_convert_formats, n, hint, sizeof hint));
+        return cli_usage(
+            "--to %s is not a format%s; there are hf, openclip, openai, albef, blip, vlp", format,
+            vlp_suggest_text(format, vlp_convert_formats, n, hint, sizeof hint));
     const char *from = args->positional[0], *to = args->positional[1];
     if (same_place(from, to)) return cli_usage("%s is read and would be written; name another", to);
     vlp_status status = vlp_convert(from, cli_text(args, "--config", NULL), to, format);
@@ -42,13 +43,15 @@ static int run(const cli_args *args) {
 const cli_command cmd_convert = {
     .name = "convert",
     .summary = "writes a model in another implementation's format",
-    .usage = "SRC DST --to hf|openclip|openai [--config FILE]",
+    .usage = "SRC DST --to hf|openclip|openai|albef|blip|vlp [--config FILE]",
     .details =
-        "SRC is a model folder or a file of weights: OpenAI's CLIP (its .pt too), open_clip,\n"
-        "Hugging Face's CLIPModel or SiglipModel. Numbers keep their bits and their type;\n"
-        "what the format cannot hold is said. Tokenizer and preprocessing files go along.",
+        "SRC is a model folder or a file of weights: a run of vlp pretrain, OpenAI's CLIP (its\n"
+        ".pt too), open_clip, Hugging Face's CLIPModel, SiglipModel or BLIP, ALBEF, BLIP. Numbers\n"
+        "keep their bits and their type; what the format cannot hold is said. Tokenizer and\n"
+        "preprocessing files go along. --to hf writes the class that fits the model.\n",
     .examples = "  vlp convert ViT-B-32.pt clip-hf --to hf\n"
-                "  vlp convert clip-vit-base-patch32 clip-open --to openclip\n",
+                "  vlp convert clip-vit-base-patch32 clip-open --to openclip\n"
+                "  vlp convert run albef --to albef\n",
     .flags = flags,
     .run = run,
 };

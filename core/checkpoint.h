@@ -52,7 +52,7 @@ typedef struct {
 
 /* Tables of rows, each with what stands in front of its names on either side: "bert." and "text."
  * The first row that fits counts. Without tables the names are ours. */
-enum { VLP_NAME_BYTES = 256, VLP_NAME_TABLES = 16 };
+enum { VLP_NAME_BYTES = 256, VLP_NAME_TABLES = 40 };
 
 typedef struct {
     struct {

@@ -39,6 +39,8 @@ static vlp_status find_sources(work *w) {
         const vlp_name_row *row = vlp_name_find(r->from_names, t->name, ours);
         if (row && r->from_names->count > 0 && !row->ours) continue; /* known, and not needed */
         int param = row ? find_param(r->params, ours) : -1;
+        if (param < 0 && row && r->left_out && strncmp(ours, r->left_out, strlen(r->left_out)) == 0)
+            continue;
         if (param < 0)
             return VLP_FAIL(VLP_ERR_FORMAT,
                             "%s: tensor \"%.96s\" belongs to no part that can be "
@@ -51,17 +53,21 @@ static vlp_status find_sources(work *w) {
 
 /* All tensors of theirs, with the type of what they are made from. */
 static vlp_status find_targets(work *w) {
-    const vlp_params *params = w->r->params;
-    size_t most = (size_t)params->count * VLP_NAME_TARGETS;
+    const vlp_rename *r = w->r;
+    size_t most = (size_t)r->params->count * VLP_NAME_TARGETS * (size_t)r->copies;
     w->targets = vlp_alloc_zero(most, sizeof *w->targets);
     w->owners = vlp_alloc_zero(most, sizeof *w->owners);
-    w->specs = vlp_alloc_zero(most, sizeof *w->specs);
+    w->specs = vlp_alloc_zero(most + (size_t)r->filler_count, sizeof *w->specs);
     if (!w->targets || !w->owners || !w->specs) return VLP_ERR_MEMORY;
-    for (int i = 0; i < params->count; i++) {
-        const char *name = params->items[i]->name;
-        int n = vlp_name_targets(w->r->to_names, name, &w->targets[w->target_count]);
-        if (n == 0) return VLP_FAIL(VLP_ERR_UNSUPPORTED, "\"%s\" has no name in that format", name);
-        for (int k = 0; k < n; k++) w->owners[w->target_count++] = i;
+    for (int i = 0; i < r->params->count; i++) {
+        const char *name = r->params->items[i]->name;
+        size_t before = w->target_count;
+        for (int copy = 0; copy < r->copies; copy++) {
+            int n = vlp_name_targets(&r->to_names[copy], name, &w->targets[w->target_count]);
+            for (int k = 0; k < n; k++) w->owners[w->target_count++] = i;
+        }
+        if (w->target_count == before)
+            return VLP_FAIL(VLP_ERR_UNSUPPORTED, "\"%s\" has no name in that format", name);
     }
     return VLP_OK;
 }
@@ -105,9 +111,20 @@ static void shape_of(const vlp_rename *r, const vlp_name_row *row, const vlp_ten
     add_axis(spec, r->patch);
 }
 
+/* Fillers come first: of the types, counts are the widest. */
 static vlp_status make_specs(work *w) {
+    size_t fillers = (size_t)w->r->filler_count;
+    for (size_t i = 0; i < fillers; i++) {
+        const vlp_filler *f = &w->r->fillers[i];
+        w->specs[i] = (vlp_safetensor_spec){
+            .name = f->name,
+            .dtype = f->fill == VLP_FILL_COUNT ? VLP_ST_I64 : VLP_ST_F32,
+            .ndim = f->ndim,
+        };
+        memcpy(w->specs[i].shape, f->shape, sizeof f->shape);
+    }
     for (size_t i = 0; i < w->target_count; i++) {
-        vlp_safetensor_spec *spec = &w->specs[i];
+        vlp_safetensor_spec *spec = &w->specs[fillers + i];
         spec->name = w->targets[i].name;
         VLP_TRY(dtype_of(w, w->owners[i], &spec->dtype));
         shape_of(w->r, w->targets[i].row, &w->r->params->items[w->owners[i]]->tensor, spec);
@@ -156,12 +173,28 @@ static vlp_status assemble(work *w, int param, size_t size) {
                     w->r->params->items[param]->name);
 }
 
+static vlp_status write_filler(const vlp_filler *f, vlp_safetensors_writer *writer) {
+    int64_t n = 1, columns = f->ndim > 0 ? f->shape[f->ndim - 1] : 1;
+    for (int d = 0; d < f->ndim; d++) n *= f->shape[d];
+    for (int64_t i = 0; i < n; i++) {
+        bool zero = f->fill == VLP_FILL_DIAGONAL && i / columns != i % columns;
+        float value = zero ? 0 : (float)f->value;
+        if (f->fill == VLP_FILL_COUNT)
+            VLP_TRY(vlp_safetensors_writer_write(writer, &i, sizeof i));
+        else
+            VLP_TRY(vlp_safetensors_writer_write(writer, &value, sizeof value));
+    }
+    return VLP_OK;
+}
+
 static vlp_status write_tensors(work *w, vlp_safetensors_writer *writer) {
+    int fillers = w->r->filler_count;
+    for (int i = 0; i < fillers; i++) VLP_TRY(write_filler(&w->r->fillers[i], writer));
     int loaded = -1;
     for (size_t i = 0; i < w->target_count; i++) {
         const vlp_name_row *row = w->targets[i].row;
         const vlp_tensor *shape = &w->r->params->items[w->owners[i]]->tensor;
-        size_t size = vlp_st_dtype_size(w->specs[i].dtype);
+        size_t size = vlp_st_dtype_size(w->specs[(size_t)fillers + i].dtype);
         if (w->owners[i] != loaded) VLP_TRY(assemble(w, w->owners[i], size));
         loaded = w->owners[i];
         copy(row, shape, size, w->ours, w->theirs, true);
@@ -182,7 +215,8 @@ static vlp_status write_file(work *w, const char *path) {
     w->ours = vlp_alloc((size_t)largest * WIDEST);
     w->theirs = vlp_alloc((size_t)largest * WIDEST);
     if (!w->ours || !w->theirs) return VLP_ERR_MEMORY;
-    VLP_TRY(vlp_safetensors_writer_begin(&writer, path, w->specs, w->target_count, NULL, 0));
+    VLP_TRY(vlp_safetensors_writer_begin(&writer, path, w->specs,
+                                         (size_t)w->r->filler_count + w->target_count, NULL, 0));
     vlp_status status = write_tensors(w, writer);
     if (status == VLP_OK) return vlp_safetensors_writer_commit(writer);
     vlp_safetensors_writer_abandon(writer);

@@ -18,8 +18,12 @@ bool vlp_albef_is_config(const vlp_json *json);
 /* `where` is the file. Without "embed_dim" there is no shared space (embedding 0). */
 vlp_status vlp_albef_config_read(vlp_model_config *out, const vlp_json *json, const char *where);
 
-/* Takes out the decoder of answers where the file has none. */
+/* Takes out the decoder of answers where the file has none. Of a model that was ours before, says
+ * whether what ALBEF adds (types, biases, its temperature) has learnt something since. */
 void vlp_albef_complete(vlp_model_config *config, const vlp_safetensors *file);
+
+/* The temperature that stands for a logit_scale, in single precision. */
+double vlp_albef_temperature(const vlp_model_config *config, double logit_scale);
 
 /* Whether the file's names are ALBEF's, and which parts (VLP_MODEL_...) are there. */
 bool vlp_albef_is_file(const vlp_safetensors *file);
@@ -35,5 +39,7 @@ void vlp_albef_names(vlp_name_map *map, const vlp_model_config *config, const vl
  * "text_encoder.bert.", beside its masked language head, as pre-training leaves them; else behind
  * "text_encoder.". */
 void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool deep, bool momentum);
+/* The tied weights that pre-training stores a second time; of the twin with `momentum`. */
+void vlp_albef_tied(vlp_name_map *map, bool momentum);
 
 #endif

@@ -74,7 +74,42 @@ static void add_decoder(vlp_model_config *c, const raw *r) {
     c->eos_id = r->sep;
 }
 
+/* The tensor, or its deeper name, has a value that is not 0. */
+static const vlp_safetensor *find_learnt(const vlp_safetensors *file, const char *name,
+                                         const char *other) {
+    const vlp_safetensor *t = vlp_safetensors_find(file, name);
+    if (!t) t = vlp_safetensors_find(file, other);
+    for (int64_t i = 0; t && i < t->numel; i++)
+        if (vlp_safetensor_value(t, i) != 0) return t;
+    return NULL;
+}
+
+/* `temp` is what logit_scale says. */
+static bool same_temperature(const vlp_model_config *c, const vlp_safetensors *file) {
+    const vlp_safetensor *plain = vlp_safetensors_find(file, "temp");
+    const vlp_safetensor *scale = vlp_safetensors_find(file, "logit_scale");
+    return plain && scale && plain->numel == 1 && scale->numel == 1 &&
+           vlp_safetensor_value(plain, 0) ==
+               vlp_albef_temperature(c, vlp_safetensor_value(scale, 0));
+}
+
+double vlp_albef_temperature(const vlp_model_config *c, double logit_scale) {
+    return (double)(float)exp(-fmin(logit_scale, c->logit_scale_max));
+}
+
+static void complete_additions(vlp_model_config *c, const vlp_safetensors *file) {
+    const vlp_safetensor *types =
+        find_learnt(file, "text_encoder.embeddings.token_type_embeddings.weight",
+                    "text_encoder.bert.embeddings.token_type_embeddings.weight");
+    if (types && c->text.types == 0) c->text.types = types->shape[0];
+    c->projection_bias |= find_learnt(file, "vision_proj.bias", "") != NULL;
+    c->projection_bias |= find_learnt(file, "text_proj.bias", "") != NULL;
+    c->plain_temperature |= !same_temperature(c, file);
+    c->vision.mask_token = vlp_safetensors_find(file, "visual_encoder.mask_token") != NULL;
+}
+
 void vlp_albef_complete(vlp_model_config *c, const vlp_safetensors *file) {
+    complete_additions(c, file);
     if (vlp_safetensors_find(file, "text_decoder.bert.embeddings.word_embeddings.weight")) return;
     c->decoder = (vlp_bert_config){0};
     c->decoder_reads_text = false;

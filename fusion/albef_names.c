@@ -32,6 +32,37 @@ static const vlp_name_row mlm[] = {
     {.theirs = "decoder.bias", .ours = "bias"},
 };
 
+/* What ALBEF has and a model of ours may lack: there it does nothing (vlp_albef_complete). */
+static const vlp_name_row no_types[] = {
+    {.theirs = "text_encoder.embeddings.token_type_embeddings.weight"},
+    {.theirs = "text_encoder.bert.embeddings.token_type_embeddings.weight"},
+    {.theirs = "text_encoder_m.embeddings.token_type_embeddings.weight"},
+    {.theirs = "text_encoder_m.bert.embeddings.token_type_embeddings.weight"},
+};
+static const vlp_name_row no_biases[] = {
+    {.theirs = "vision_proj.bias"},
+    {.theirs = "text_proj.bias"},
+    {.theirs = "vision_proj_m.bias"},
+    {.theirs = "text_proj_m.bias"},
+};
+/* The other way to keep a temperature; `temp` is written from it. */
+static const vlp_name_row scale[] = {
+    {.theirs = "temp"},
+    {.theirs = "logit_scale", .ours = "logit_scale"},
+};
+/* Kept when a temperature was trained further, but not read. */
+static const vlp_name_row old_scale[] = {{.theirs = "logit_scale"}};
+
+/* Tied weights that are stored twice. */
+static const vlp_name_row tied[] = {
+    {.theirs = "text_encoder.cls.predictions.decoder.weight", .ours = "text.words"},
+    {.theirs = "text_encoder.cls.predictions.decoder.bias", .ours = "objective.mlm.bias"},
+};
+static const vlp_name_row twin_tied[] = {
+    {.theirs = "text_encoder_m.cls.predictions.decoder.weight", .ours = "text.words"},
+    {.theirs = "text_encoder_m.cls.predictions.decoder.bias", .ours = "objective.mlm.bias"},
+};
+
 /* The two copies of the encoders in a file. With a masked language head the text encoder is one
  * level deeper. */
 static const struct {
@@ -82,6 +113,12 @@ void vlp_albef_names(vlp_name_map *map, const vlp_model_config *config, const vl
 
 void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool deep, bool momentum) {
     int64_t middle = config->text.depth, end = middle + config->fusion.depth;
+    if (config->text.types == 0) vlp_name_map_add(map, no_types, VLP_COUNT(no_types), "", "");
+    if (!config->projection_bias) vlp_name_map_add(map, no_biases, VLP_COUNT(no_biases), "", "");
+    if (!config->plain_temperature && !momentum)
+        vlp_name_map_add(map, scale, VLP_COUNT(scale), "", "");
+    else
+        vlp_name_map_add(map, old_scale, VLP_COUNT(old_scale), "", "");
     for (int copy = 0; copy < 2; copy++) {
         int to = copy ^ (int)momentum;
         const char *text = deep ? theirs[copy].deep_text : theirs[copy].text;
@@ -93,4 +130,11 @@ void vlp_albef_tables(vlp_name_map *map, const vlp_model_config *config, bool de
         vlp_bert_names_writer(map, theirs[copy].writer, ours[to].lm, ours[to].decoder);
         vlp_name_map_add(map, theirs[copy].heads, theirs[copy].head_count, "", ours[to].heads);
     }
+}
+
+void vlp_albef_tied(vlp_name_map *map, bool momentum) {
+    if (momentum)
+        vlp_name_map_add(map, twin_tied, VLP_COUNT(twin_tied), "", "");
+    else
+        vlp_name_map_add(map, tied, VLP_COUNT(tied), "", "");
 }

@@ -25,4 +25,11 @@ unsigned vlp_blip_parts(const vlp_safetensors *file); /* VLP_MODEL_... */
 void vlp_blip_names(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                     bool momentum);
 
+/* For writing: the model in the official names or Hugging Face's; its momentum twin as a copy of
+ * it; what is stored a second time, the head's tied weights and what the decoder shares. */
+void vlp_blip_tables(vlp_name_map *map, const vlp_model_config *config, bool hf);
+void vlp_blip_twin(vlp_name_map *map);
+void vlp_blip_tied(vlp_name_map *map, const vlp_model_config *config);
+void vlp_blip_shared(vlp_name_map *map);
+
 #endif

@@ -4,9 +4,12 @@
 #include "vision/vit_names.h"
 
 static const vlp_name_row hf_vision[] = {
-    {.theirs = "embeddings.class_embedding", .ours = "class_token"},
-    {.theirs = "embeddings.position_embedding", .ours = "positions"},
-    VLP_NAME_LAYER("embeddings.patch_embedding", "patch_embed"),
+    {.theirs = "embeddings.class_embedding", .ours = "class_token", .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "embeddings.position_embedding", .ours = "positions", .shape = VLP_SHAPE_BATCH},
+    {.theirs = "embeddings.patch_embedding.weight",
+     .ours = "patch_embed.weight",
+     .shape = VLP_SHAPE_PATCH},
+    {.theirs = "embeddings.patch_embedding.bias", .ours = "patch_embed.bias"},
     VLP_NAME_LAYER("encoder.layers.{}.layer_norm1", "blocks.{}.norm1"),
     VLP_NAME_LAYER("encoder.layers.{}.self_attn.qkv", "blocks.{}.attn.qkv"),
     VLP_NAME_LAYER("encoder.layers.{}.self_attn.projection", "blocks.{}.attn.proj"),
@@ -56,6 +59,38 @@ static void add_decoder(vlp_name_map *map, const vlp_model_config *c, int to) {
     vlp_bert_names_layers(map, "text_decoder.bert.", rest, 0, INT64_MAX);
     vlp_bert_names_writer(map, "text_decoder.", ours[to].lm,
                           c->decoder_untied ? ours[to].lm : rest);
+}
+
+void vlp_blip_tables(vlp_name_map *map, const vlp_model_config *c, bool hf) {
+    if (hf)
+        vlp_name_map_add(map, hf_vision, VLP_COUNT(hf_vision), "vision_model.", "vision.");
+    else
+        vlp_vit_names_timm(map, theirs[0].vision, ours[0].vision);
+    vlp_bert_names_layers(map, theirs[0].text, ours[0].text, 0, INT64_MAX);
+    vlp_name_map_add(map, theirs[0].heads, theirs[0].head_count, "", "");
+    add_decoder(map, c, 0);
+}
+
+void vlp_blip_twin(vlp_name_map *map) {
+    vlp_vit_names_timm(map, theirs[1].vision, ours[0].vision);
+    vlp_bert_names_layers(map, theirs[1].text, ours[0].text, 0, INT64_MAX);
+    vlp_name_map_add(map, theirs[1].heads, theirs[1].head_count, "", "");
+}
+
+/* What a head stores beside its own: words that are another's, its bias under a second name. */
+static const vlp_name_row tied_words[] = {
+    {.theirs = "text_decoder.cls.predictions.decoder.weight", .ours = "words"}};
+static const vlp_name_row tied_bias[] = {
+    {.theirs = "text_decoder.cls.predictions.decoder.bias", .ours = "lm.bias"}};
+
+void vlp_blip_tied(vlp_name_map *map, const vlp_model_config *c) {
+    const char *words = c->decoder_shared ? ours[0].text : ours[0].decoder;
+    vlp_name_map_add(map, tied_bias, 1, "", "");
+    if (!c->decoder_untied) vlp_name_map_add(map, tied_words, 1, "", words);
+}
+
+void vlp_blip_shared(vlp_name_map *map) {
+    vlp_bert_names_others(map, "text_decoder.bert.", ours[0].text);
 }
 
 void vlp_blip_names(vlp_name_map *map, const vlp_model_config *c, const vlp_safetensors *file,

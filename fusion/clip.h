@@ -37,8 +37,10 @@ void vlp_clip_names(vlp_name_map *map, const vlp_model_config *config, const vlp
 
 /* config.json in the layout's own keys: Hugging Face's CLIPConfig or SiglipConfig, open_clip's
  * model_cfg, or the constructor's keys of OpenAI's CLIP. */
-vlp_status vlp_clip_config_write(vlp_json **out, const vlp_model_config *config,
-                                 vlp_clip_layout layout, bool openai);
+vlp_json *vlp_clip_config_write(const vlp_model_config *config, vlp_clip_layout layout,
+                                bool openai);
+/* What the layout cannot say of a model; NULL = nothing. */
+const char *vlp_clip_misfit(const vlp_model_config *config, vlp_clip_layout layout, bool openai);
 
 /* Half of the cross-entropies over rows and over columns; pairs lie on the diagonal.
  * logits [B, B] -> scalar */

@@ -111,12 +111,13 @@ static vlp_json *write_open_clip(const vlp_model_config *c, bool custom) {
     return json;
 }
 
-/* What a layout cannot say. */
-static const char *misfit(const vlp_model_config *c, vlp_clip_layout layout, bool openai) {
+const char *vlp_clip_misfit(const vlp_model_config *c, vlp_clip_layout layout, bool openai) {
     const vlp_vit_config *v = &c->vision;
     const vlp_clip_text_config *t = &c->clip_text;
     bool siglip = c->no_image_projection;
-    if (t->width == 0) return "its text tower is a BERT; --to albef can hold that";
+    if (t->width == 0)
+        return "its text tower is a BERT, not CLIP's, as Hugging Face's VisionTextDualEncoderModel "
+               "and ALBEF have one";
     if (v->image_height != v->image_width && (layout == VLP_CLIP_HF || openai))
         return "its images are not square";
     if (layout == VLP_CLIP_HF && !siglip &&
@@ -137,12 +138,8 @@ static const char *misfit(const vlp_model_config *c, vlp_clip_layout layout, boo
     return NULL;
 }
 
-vlp_status vlp_clip_config_write(vlp_json **out, const vlp_model_config *c, vlp_clip_layout layout,
-                                 bool openai) {
-    const char *why = misfit(c, layout, openai);
-    if (why) return VLP_FAIL(VLP_ERR_UNSUPPORTED, "%s", why);
-    *out = layout == VLP_CLIP_HF ? write_hf(c)
+vlp_json *vlp_clip_config_write(const vlp_model_config *c, vlp_clip_layout layout, bool openai) {
+    return layout == VLP_CLIP_HF ? write_hf(c)
            : openai              ? write_openai(c)
                                  : write_open_clip(c, layout == VLP_CLIP_CUSTOM);
-    return VLP_OK;
 }

@@ -1,23 +1,18 @@
 #include "fusion/convert.h"
 
-#include "core/checkpoint_rename.h"
 #include "core/file.h"
+#include "fusion/albef.h"
 #include "fusion/clip.h"
+#include "fusion/layout.h"
 
+#include <stdio.h>
 #include <string.h>
 
-const char *const vlp_convert_formats[] = {"hf", "openclip", "openai", NULL};
+const char *const vlp_convert_formats[] = {"hf",   "openclip", "openai", "albef",
+                                           "blip", "vlp",      NULL};
 
-/* How a format's folder is laid out. */
-static const struct {
-    vlp_clip_layout layout;
-    bool openai;
-    const char *weights, *config;
-} formats[] = {
-    {VLP_CLIP_HF, false, "model.safetensors", "config.json"},
-    {VLP_CLIP_OPENAI, false, "open_clip_model.safetensors", "open_clip_config.json"},
-    {VLP_CLIP_OPENAI, true, "model.safetensors", "config.json"},
-};
+/* The head of masked language modelling; other heads that only train stay behind. */
+static const char words_head[] = "objective.mlm.", training_heads[] = "objective.";
 
 /* What goes along unchanged. */
 static const char *const companions[] = {
@@ -25,6 +20,8 @@ static const char *const companions[] = {
     "merges.txt",
     "vocab.txt",
     "tokenizer.json",
+    "spiece.model",
+    "tokenizer.model",
     "encoder.json",
     "vocab.bpe",
     "added_tokens.json",
@@ -35,13 +32,18 @@ static const char *const companions[] = {
     "preprocessor_config.json",
 };
 
+/* What a tokenizer's files say of the weights, see vlp_tokenizer_mark. */
+static const char hash_key[] = "tokenizer_hash";
+
 typedef struct {
     const char *from, *to;
-    size_t format;
+    const vlp_layout *layout;
+    char hash[64];  /* of the tokenizer, if the source says it */
     vlp_buf folder; /* of the source's other files */
     vlp_safetensors *file;
     vlp_model_config config;
     vlp_model *model; /* declared only */
+    vlp_mlm_head mlm;
 } conversion;
 
 static vlp_status find_folder(conversion *c) {
@@ -73,10 +75,33 @@ static vlp_status read_config(conversion *c, const char *given) {
     }
     VLP_TRY_DONE(vlp_json_load(&json, path.data));
     status = vlp_model_config_any(&c->config, json, path.data);
+    snprintf(c->hash, sizeof c->hash, "%s", vlp_json_string(json, hash_key, ""));
 done:
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;
+}
+
+/* The source's tensor of a parameter of ours, whole and by itself; NULL if there is none. */
+static const vlp_safetensor *find_ours(const conversion *c, const char *name, size_t length) {
+    vlp_name_map map = {0};
+    char ours[VLP_NAME_BYTES];
+    vlp_model_names(&map, &c->config, c->file, false);
+    for (size_t i = 0; i < vlp_safetensors_count(c->file); i++) {
+        const vlp_safetensor *t = vlp_safetensors_at(c->file, i);
+        const vlp_name_row *row = vlp_name_find(&map, t->name, ours);
+        if (row && (row->ours || map.count == 0) && strncmp(ours, name, length) == 0) return t;
+    }
+    return NULL;
+}
+
+static void declare_words_head(conversion *c) {
+    if (!find_ours(c, words_head, strlen(words_head))) return;
+    vlp_params_push(c->model->params, "objective");
+    vlp_params_push(c->model->params, "mlm");
+    vlp_mlm_head_declare(&c->mlm, c->model->params, &c->config.text);
+    vlp_params_pop(c->model->params);
+    vlp_params_pop(c->model->params);
 }
 
 static vlp_status open_source(conversion *c, const char *config) {
@@ -87,39 +112,50 @@ static vlp_status open_source(conversion *c, const char *config) {
     return vlp_model_new_parts(&c->model, &c->config, vlp_model_parts(c->file));
 }
 
-/* open_clip puts the text tower behind "text." when it is more than CLIP's. */
-static vlp_clip_layout layout_of(const conversion *c) {
-    const vlp_clip_text_config *t = &c->config.clip_text;
-    bool custom = t->two_way || t->class_token || t->pool != VLP_TEXT_END ||
-                  c->config.text_projection_bias || c->config.logit_bias;
-    vlp_clip_layout layout = formats[c->format].layout;
-    return layout == VLP_CLIP_OPENAI && custom ? VLP_CLIP_CUSTOM : layout;
-}
-
 static vlp_status write_config(const conversion *c) {
     vlp_buf path = {0};
     vlp_json *json = NULL;
-    vlp_status status =
-        vlp_clip_config_write(&json, &c->config, layout_of(c), formats[c->format].openai);
-    if (status != VLP_OK) return vlp_fail_in(status, "%s", c->from);
-    status = vlp_make_folder(c->to);
-    if (status == VLP_OK) status = vlp_path_join(&path, c->to, formats[c->format].config);
+    VLP_TRY(c->layout->config(&json, &c->config));
+    if (c->hash[0]) vlp_json_set_string(json, hash_key, c->hash);
+    vlp_status status = vlp_make_folder(c->to);
+    if (status == VLP_OK) status = vlp_path_join(&path, c->to, c->layout->config_file);
     if (status == VLP_OK) status = vlp_json_save(json, path.data);
     vlp_json_free(json);
     vlp_buf_free(&path);
     return status;
 }
 
-static vlp_status write_weights(const conversion *c) {
-    vlp_name_map from = {0}, to = {0};
+static double temperature_of(const conversion *c) {
+    static const char name[] = "logit_scale";
+    const vlp_safetensor *t = find_ours(c, name, sizeof name);
+    double scale = t && t->numel == 1 ? vlp_safetensor_value(t, 0) : c->config.logit_scale_init;
+    return vlp_albef_temperature(&c->config, scale);
+}
+
+static vlp_status write_weights(conversion *c) {
+    vlp_name_map from = {0};
     vlp_buf path = {0};
+    vlp_layout_source source = {&c->config, false, temperature_of(c)};
+    vlp_layout_plan *plan = vlp_alloc_zero(1, sizeof *plan);
+    if (!plan) return VLP_ERR_MEMORY;
+    if (c->layout->words_head) declare_words_head(c);
+    source.words_head = c->mlm.bias != NULL;
     vlp_model_names(&from, &c->config, c->file, false);
-    vlp_clip_names_of(&to, &c->config, layout_of(c));
-    vlp_rename rename = {
-        c->file, &from, &to, c->model->params, c->config.vision.channels, c->config.vision.patch};
-    vlp_status status = vlp_path_join(&path, c->to, formats[c->format].weights);
+    c->layout->plan(plan, &source);
+    vlp_rename rename = {.from = c->file,
+                         .from_names = &from,
+                         .to_names = plan->names,
+                         .copies = plan->copies,
+                         .fillers = plan->fillers,
+                         .filler_count = plan->filler_count,
+                         .params = c->model->params,
+                         .channels = c->config.vision.channels,
+                         .patch = c->config.vision.patch,
+                         .left_out = training_heads};
+    vlp_status status = vlp_path_join(&path, c->to, c->layout->weights);
     if (status == VLP_OK) status = vlp_checkpoint_rename(&rename, path.data);
     vlp_buf_free(&path);
+    vlp_free(plan);
     return status;
 }
 
@@ -143,10 +179,11 @@ done:
 
 vlp_status vlp_convert(const char *from, const char *config, const char *to, const char *format) {
     conversion c = {.from = from, .to = to};
-    while (vlp_convert_formats[c.format] && strcmp(format, vlp_convert_formats[c.format]) != 0)
-        c.format++;
-    VLP_ASSERT(vlp_convert_formats[c.format], "format \"%s\"", format);
     vlp_status status = open_source(&c, config);
+    if (status == VLP_OK) {
+        status = vlp_layout_find(&c.layout, format, &c.config);
+        if (status != VLP_OK) status = vlp_fail_in(status, "%s", from);
+    }
     if (status == VLP_OK) status = write_config(&c);
     if (status == VLP_OK) status = write_weights(&c);
     if (status == VLP_OK) status = copy_companions(&c);

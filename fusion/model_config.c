@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const char *const pools[] = {"first", "mean", "map", NULL};
+static const char *const text_pools[] = {"end", "last", "first", NULL};
 static const char *const activations[] = {"linear", "gelu", "gelu_new", "quick_gelu", "relu",
                                           "silu",   "tanh", "sigmoid",  NULL};
 
@@ -30,6 +31,7 @@ static const vlp_option rows[] = {
     REAL("vision_config.layer_norm_eps", vision.eps, 0, 1, "1e-6"),
     BOOL("vision_config.patch_bias", vision.patch_bias, "true"),
     BOOL("vision_config.input_norm", vision.input_norm, "false"),
+    BOOL("vision_config.no_class_token", vision.no_class_token, "false"),
     BOOL("vision_config.output_norm", vision.output_norm, "true"),
     BOOL("vision_config.mask_token", vision.mask_token, "false"),
     REAL("vision_config.hidden_dropout_prob", vision.dropout, 0, 0.99, "0"),
@@ -52,6 +54,17 @@ static const vlp_option rows[] = {
     REAL("text_config.layer_norm_eps", text.eps, 0, 1, "1e-12"),
     REAL("text_config.hidden_dropout_prob", text.dropout, 0, 0.99, "0"),
     REAL("text_config.attention_probs_dropout_prob", text.attention_dropout, 0, 0.99, "0"),
+    INT("clip_text_config.vocab_size", clip_text.vocab, 1, 10000000, "49408"),
+    INT("clip_text_config.max_position_embeddings", clip_text.positions, 1, 1000000, "77"),
+    INT("clip_text_config.hidden_size", clip_text.width, 0, 16384, "0"),
+    INT("clip_text_config.num_hidden_layers", clip_text.depth, 0, VLP_MAX_DEPTH, "12"),
+    INT("clip_text_config.num_attention_heads", clip_text.heads, 1, 256, "8"),
+    INT("clip_text_config.intermediate_size", clip_text.mlp_width, 1, 65536, "2048"),
+    ACT("clip_text_config.hidden_act", clip_text.act),
+    REAL("clip_text_config.layer_norm_eps", clip_text.eps, 0, 1, "1e-5"),
+    BOOL("clip_text_config.two_way", clip_text.two_way, "false"),
+    BOOL("clip_text_config.reads_padding", clip_text.reads_padding, "false"),
+    {"clip_text_config.pool", VLP_OPTION_CHOICE, AT(clip_text.pool), 0, 0, "end", "", text_pools},
     INT("fusion_config.num_hidden_layers", fusion.depth, 0, VLP_MAX_DEPTH, "0"),
     INT("fusion_config.num_attention_heads", fusion.heads, 1, 256, "12"),
     INT("fusion_config.intermediate_size", fusion.mlp_width, 1, 65536, "3072"),
@@ -61,7 +74,10 @@ static const vlp_option rows[] = {
     REAL("fusion_config.attention_probs_dropout_prob", fusion.attention_dropout, 0, 0.99, "0"),
     INT("projection_dim", embedding, 1, 65536, "512"),
     BOOL("decoder_shared", decoder_shared, "false"),
+    BOOL("answers_questions", answers_questions, "false"),
     BOOL("projection_bias", projection_bias, "false"),
+    BOOL("text_projection_bias", text_projection_bias, "false"),
+    BOOL("no_image_projection", no_image_projection, "false"),
     BOOL("plain_temperature", plain_temperature, "false"),
     REAL("temperature_most", temperature_most, 0, 1000, "0"),
     REAL("logit_scale_init_value", logit_scale_init, -20, 20, "2.6592"),
@@ -77,8 +93,15 @@ static const char model_type[] = "vlp";
 static const char *const not_sizes[] = {"model_type", "architectures", "vlp_version",
                                         "tokenizer_hash"};
 
+/* A model has one of these. */
+static const char bert[] = "text_config", clip_text[] = "clip_text_config";
+
 /* What follows from other fields. */
 static void complete(vlp_model_config *c) {
+    if (c->clip_text.width > 0)
+        c->text = (vlp_bert_config){0};
+    else
+        c->clip_text = (vlp_clip_text_config){0};
     c->vision.image_width = c->vision.image_height;
     c->text.pad_id = 0;
     c->fusion.width = c->text.width;
@@ -104,6 +127,7 @@ vlp_status vlp_model_config_read(vlp_model_config *out, const vlp_json *json, co
 
 vlp_json *vlp_model_config_write(const vlp_model_config *config) {
     vlp_json *json = vlp_options_write(table, config);
+    vlp_json_remove(json, config->clip_text.width > 0 ? bert : clip_text);
     vlp_json *architectures = vlp_json_new_array();
     vlp_json_append(architectures, vlp_json_new_string("VlpModel"));
     vlp_json_set(json, "architectures", architectures);

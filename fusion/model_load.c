@@ -4,9 +4,12 @@
 #include "fusion/albef.h"
 #include "fusion/blip.h"
 #include "fusion/clip.h"
+#include "fusion/dual.h"
 #include "fusion/model.h"
 #include "text/bert_names.h"
 #include "vision/vit_names.h"
+
+#include <string.h>
 
 static const char training_heads[] = "objective.";
 
@@ -23,6 +26,33 @@ static bool is_any_file(const vlp_safetensors *file) {
 static unsigned all_parts(const vlp_safetensors *file) {
     (void)file;
     return VLP_MODEL_ALL;
+}
+
+static bool no_file(const vlp_safetensors *file) {
+    (void)file;
+    return false;
+}
+
+/* A model of ours in another layout: config.json has our own beside the other's. */
+static bool holds_own(const vlp_json *json) {
+    return vlp_json_is_object(vlp_json_key(json, "vlp"));
+}
+
+static vlp_status read_own(vlp_model_config *out, const vlp_json *json, const char *where) {
+    return vlp_model_config_read(out, vlp_json_key(json, "vlp"), where);
+}
+
+static bool is_dual_config(const vlp_json *json) {
+    return strcmp(vlp_json_string(json, "model_type", ""), vlp_dual_type) == 0;
+}
+
+static vlp_status refuse_dual(vlp_model_config *out, const vlp_json *json, const char *where) {
+    (void)out;
+    (void)json;
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: a VisionTextDualEncoderModel opens only if vlp wrote it; others are read "
+                    "through poolers that vlp's models do not have",
+                    where);
 }
 
 /* Our own names: no table. */
@@ -45,6 +75,9 @@ static const struct {
     void (*names)(vlp_name_map *map, const vlp_model_config *config, const vlp_safetensors *file,
                   bool momentum);
 } formats[] = {
+    {NULL, holds_own, read_own, NULL, no_file, NULL, NULL},
+    {"VisionTextDualEncoder", is_dual_config, refuse_dual, NULL, vlp_dual_is_file, all_parts,
+     vlp_dual_names},
     {"ALBEF", vlp_albef_is_config, vlp_albef_config_read, vlp_albef_complete, vlp_albef_is_file,
      vlp_albef_parts, vlp_albef_names},
     {"BLIP", vlp_blip_is_config, vlp_blip_config_read, vlp_blip_complete, vlp_blip_is_file,

@@ -6,6 +6,14 @@
         .theirs = t ".beta", .ours = o ".bias"                                                     \
     }
 
+static const vlp_name_row embeddings[] = {
+    {.theirs = "embeddings.position_ids"},
+    {.theirs = "embeddings.word_embeddings.weight", .ours = "words"},
+    {.theirs = "embeddings.position_embeddings.weight", .ours = "positions"},
+    {.theirs = "embeddings.token_type_embeddings.weight", .ours = "types"},
+    NORM("embeddings.LayerNorm", "norm"),
+};
+
 /* What a decoder that shares its encoder's other layers has of its own. */
 static const vlp_name_row attention[] = {
     VLP_NAME_PART("encoder.layer.{}.attention.self.query", "blocks.{}.attn.qkv", 0, 3),
@@ -15,17 +23,7 @@ static const vlp_name_row attention[] = {
     NORM("encoder.layer.{}.attention.output.LayerNorm", "blocks.{}.norm1"),
 };
 
-static const vlp_name_row encoder[] = {
-    {.theirs = "embeddings.position_ids"},
-    {.theirs = "embeddings.word_embeddings.weight", .ours = "words"},
-    {.theirs = "embeddings.position_embeddings.weight", .ours = "positions"},
-    {.theirs = "embeddings.token_type_embeddings.weight", .ours = "types"},
-    NORM("embeddings.LayerNorm", "norm"),
-    VLP_NAME_PART("encoder.layer.{}.attention.self.query", "blocks.{}.attn.qkv", 0, 3),
-    VLP_NAME_PART("encoder.layer.{}.attention.self.key", "blocks.{}.attn.qkv", 1, 3),
-    VLP_NAME_PART("encoder.layer.{}.attention.self.value", "blocks.{}.attn.qkv", 2, 3),
-    VLP_NAME_LAYER("encoder.layer.{}.attention.output.dense", "blocks.{}.attn.proj"),
-    NORM("encoder.layer.{}.attention.output.LayerNorm", "blocks.{}.norm1"),
+static const vlp_name_row others[] = {
     VLP_NAME_LAYER("encoder.layer.{}.crossattention.self.query", "blocks.{}.cross.q"),
     VLP_NAME_PART("encoder.layer.{}.crossattention.self.key", "blocks.{}.cross.kv", 0, 2),
     VLP_NAME_PART("encoder.layer.{}.crossattention.self.value", "blocks.{}.cross.kv", 1, 2),
@@ -51,7 +49,9 @@ static const vlp_name_row heads[] = {
 
 void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
                            int64_t end) {
-    vlp_name_map_add_layers(map, encoder, VLP_COUNT(encoder), theirs, ours, first, end);
+    vlp_name_map_add_layers(map, embeddings, VLP_COUNT(embeddings), theirs, ours, first, end);
+    vlp_name_map_add_layers(map, attention, VLP_COUNT(attention), theirs, ours, first, end);
+    vlp_name_map_add_layers(map, others, VLP_COUNT(others), theirs, ours, first, end);
 }
 
 /* Of a decoder that writes: its transform, and last its words. */
@@ -67,6 +67,11 @@ void vlp_bert_names_attention(vlp_name_map *map, const char *theirs, const char 
     vlp_name_map_add(map, attention, VLP_COUNT(attention), theirs, ours);
 }
 
+void vlp_bert_names_others(vlp_name_map *map, const char *theirs, const char *ours) {
+    vlp_name_map_add(map, embeddings, VLP_COUNT(embeddings), theirs, ours);
+    vlp_name_map_add(map, others, VLP_COUNT(others), theirs, ours);
+}
+
 void vlp_bert_names_writer(vlp_name_map *map, const char *theirs, const char *ours,
                            const char *words) {
     size_t last = VLP_COUNT(lm_head) - 1;
@@ -77,15 +82,28 @@ void vlp_bert_names_writer(vlp_name_map *map, const char *theirs, const char *ou
 static const char *const prefixes[] = {"bert.",         "",       "text_encoder.bert.",
                                        "text_encoder.", "model.", NULL};
 
+static vlp_status find_prefix(const vlp_safetensors *file, const char **prefix) {
+    *prefix = vlp_name_prefix(file, prefixes, "embeddings.word_embeddings.weight");
+    if (*prefix) return VLP_OK;
+    return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                    "%s: no \"embeddings.word_embeddings.weight\": not a BERT whose names are "
+                    "known",
+                    vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file : "checkpoint");
+}
+
+vlp_status vlp_bert_names_split(vlp_name_map *map, const vlp_safetensors *file, const char *first,
+                                const char *rest, int64_t middle) {
+    const char *prefix;
+    VLP_TRY(find_prefix(file, &prefix));
+    vlp_bert_names_layers(map, prefix, first, 0, middle);
+    vlp_bert_names_layers(map, prefix, rest, middle, INT64_MAX);
+    return VLP_OK;
+}
+
 vlp_status vlp_bert_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours) {
-    const char *prefix = vlp_name_prefix(file, prefixes, "embeddings.word_embeddings.weight");
-    if (!prefix)
-        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
-                        "%s: no \"embeddings.word_embeddings.weight\": not a BERT whose names are "
-                        "known",
-                        vlp_safetensors_count(file) ? vlp_safetensors_at(file, 0)->file
-                                                    : "checkpoint");
-    vlp_name_map_add(map, encoder, VLP_COUNT(encoder), prefix, ours);
+    const char *prefix;
+    VLP_TRY(find_prefix(file, &prefix));
+    vlp_bert_names_layers(map, prefix, ours, 0, INT64_MAX);
     vlp_name_map_add(map, heads, VLP_COUNT(heads), "", ours);
     return VLP_OK;
 }

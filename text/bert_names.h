@@ -11,6 +11,11 @@
  * VLP_ERR_UNSUPPORTED. */
 vlp_status vlp_bert_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours);
 
+/* The same file's encoder cut in two: its first `middle` layers, with what is in no layer, below
+ * `first`, and the others below `rest`. */
+vlp_status vlp_bert_names_split(vlp_name_map *map, const vlp_safetensors *file, const char *first,
+                                const char *rest, int64_t middle);
+
 /* The table of the encoder alone, for models that hold BERT's layers first .. end - 1 (with or
  * without cross-attention) under a prefix of their own; what is not in a layer comes with each. */
 void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ours, int64_t first,
@@ -18,6 +23,8 @@ void vlp_bert_names_layers(vlp_name_map *map, const char *theirs, const char *ou
 
 /* The rows of self-attention alone: what vlp_bert_declare_shared declares. */
 void vlp_bert_names_attention(vlp_name_map *map, const char *theirs, const char *ours);
+/* All but those: what such a decoder shares. */
+void vlp_bert_names_others(vlp_name_map *map, const char *theirs, const char *ours);
 /* The head of a decoder that writes: below `ours`, but its words below `words`: those that it is
  * tied to, or its own. */
 void vlp_bert_names_writer(vlp_name_map *map, const char *theirs, const char *ours,

@@ -50,10 +50,14 @@ vlp_status vlp_vit_resample_smooth(const vlp_safetensor *theirs, const vlp_tenso
 }
 
 static const vlp_name_row timm[] = {
-    {.theirs = "cls_token", .ours = "class_token"},
-    {.theirs = "pos_embed", .ours = "positions", .convert = resample_positions},
-    {.theirs = "mask_token", .ours = "mask_token"},
-    VLP_NAME_LAYER("patch_embed.proj", "patch_embed"),
+    {.theirs = "cls_token", .ours = "class_token", .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "pos_embed",
+     .ours = "positions",
+     .shape = VLP_SHAPE_BATCH,
+     .convert = resample_positions},
+    {.theirs = "mask_token", .ours = "mask_token", .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "patch_embed.proj.weight", .ours = "patch_embed.weight", .shape = VLP_SHAPE_PATCH},
+    {.theirs = "patch_embed.proj.bias", .ours = "patch_embed.bias"},
     VLP_NAME_LAYER("blocks.{}.norm1", "blocks.{}.norm1"),
     VLP_NAME_LAYER("blocks.{}.attn.qkv", "blocks.{}.attn.qkv"),
     VLP_NAME_LAYER("blocks.{}.attn.proj", "blocks.{}.attn.proj"),
@@ -66,11 +70,16 @@ static const vlp_name_row timm[] = {
 };
 
 static const vlp_name_row hf[] = {
-    {.theirs = "embeddings.cls_token", .ours = "class_token"},
-    {.theirs = "embeddings.distillation_token", .ours = "distillation_token"},
-    {.theirs = "embeddings.position_embeddings", .ours = "positions"},
-    {.theirs = "embeddings.mask_token", .ours = "mask_token"},
-    VLP_NAME_LAYER("embeddings.patch_embeddings.projection", "patch_embed"),
+    {.theirs = "embeddings.cls_token", .ours = "class_token", .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "embeddings.distillation_token",
+     .ours = "distillation_token",
+     .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "embeddings.position_embeddings", .ours = "positions", .shape = VLP_SHAPE_BATCH},
+    {.theirs = "embeddings.mask_token", .ours = "mask_token", .shape = VLP_SHAPE_TOKEN},
+    {.theirs = "embeddings.patch_embeddings.projection.weight",
+     .ours = "patch_embed.weight",
+     .shape = VLP_SHAPE_PATCH},
+    {.theirs = "embeddings.patch_embeddings.projection.bias", .ours = "patch_embed.bias"},
     VLP_NAME_LAYER("encoder.layer.{}.layernorm_before", "blocks.{}.norm1"),
     VLP_NAME_PART("encoder.layer.{}.attention.attention.query", "blocks.{}.attn.qkv", 0, 3),
     VLP_NAME_PART("encoder.layer.{}.attention.attention.key", "blocks.{}.attn.qkv", 1, 3),
@@ -95,6 +104,10 @@ void vlp_vit_names_timm(vlp_name_map *map, const char *theirs, const char *ours)
     vlp_name_map_add(map, timm, VLP_COUNT(timm), theirs, ours);
 }
 
+void vlp_vit_names_hf(vlp_name_map *map, const char *theirs, const char *ours) {
+    vlp_name_map_add(map, hf, VLP_COUNT(hf), theirs, ours);
+}
+
 static const char *const timm_prefixes[] = {"",          "visual_encoder.", "encoder.",
                                             "backbone.", "module.",         NULL};
 static const char *const hf_prefixes[] = {"", "vit.", "deit.", "model.", "module.", NULL};
@@ -102,7 +115,7 @@ static const char *const hf_prefixes[] = {"", "vit.", "deit.", "model.", "module
 vlp_status vlp_vit_names(vlp_name_map *map, const vlp_safetensors *file, const char *ours) {
     const char *prefix = vlp_name_prefix(file, hf_prefixes, "embeddings.cls_token");
     if (prefix) {
-        vlp_name_map_add(map, hf, VLP_COUNT(hf), prefix, ours);
+        vlp_vit_names_hf(map, prefix, ours);
         vlp_name_map_add(map, hf_heads, VLP_COUNT(hf_heads), "", ours);
         return VLP_OK;
     }

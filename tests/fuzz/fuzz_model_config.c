@@ -34,6 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         VLP_ASSERT(model.text.vocab > 0 && model.text.width > 0 && model.text_length > 0 &&
                        model.decoder.width == model.text.width && model.embedding > 0,
                    "a BLIP without sizes");
+    if (vlp_model_config_any(&model, json, "config.json") == VLP_OK)
+        VLP_ASSERT(model.vision.patch > 0 && model.text.width >= 0 && model.clip_text.width >= 0 &&
+                       (model.text.width == 0 || model.clip_text.width == 0),
+                   "a model without sizes");
     vlp_json_free(json);
     return 0;
 }
