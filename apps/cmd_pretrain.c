@@ -1,5 +1,6 @@
 #include "apps/commands.h"
 #include "apps/step_profile.h"
+#include "apps/training.h"
 
 #include "core/gemm.h"
 #include "core/json.h"
@@ -15,6 +16,8 @@ static const cli_flag flags[] = {
     {"--size", 's', "SIZE", "nano, tiny, small or base"},
     {"--set", 0, "KEY=VALUE", "changes one key of the recipe; repeatable"},
     {"--init", 0, "MODEL", "starts from this model folder's weights and sizes"},
+    {"--init-image", 0, "FOLDER", "starts the image tower from a ViT's weights and sizes"},
+    {"--init-text", 0, "FOLDER", "starts text tower and fusion from a BERT, with its tokenizer"},
     {"--tokenizer", 't', "DIR", "tokenizer folder; without it one is trained on the captions"},
     {"--vocab", 0, "N", "size of a tokenizer trained here (8000)"},
     {"--steps", 0, "N", "optimizer steps"},
@@ -38,9 +41,8 @@ static const char *const shortcuts[][2] = {
     {"--batch", "batch"}, {"--seed", "seed"},     {"--precision", "precision"},
 };
 
-static vlp_status read_recipe(const cli_args *args, vlp_recipe *recipe) {
-    const char *name = args->n_positional ? args->positional[0] : "vlp";
-    VLP_TRY(vlp_recipe_open(recipe, name, cli_text(args, "--size", NULL)));
+static vlp_status read_recipe(const cli_args *args, const char *name, vlp_recipe *recipe) {
+    VLP_TRY(vlp_recipe_open(recipe, name ? name : "vlp", cli_text(args, "--size", NULL)));
     for (int i = 0; cli_nth(args, "--set", i); i++)
         VLP_TRY(vlp_recipe_set(recipe, cli_nth(args, "--set", i)));
     for (size_t i = 0; i < VLP_COUNT(shortcuts); i++) {
@@ -155,12 +157,14 @@ static vlp_status print_summary(const cli_args *args, const vlp_recipe *r,
     return status;
 }
 
-static vlp_status train(const cli_args *args, const vlp_recipe *recipe) {
+static vlp_status train(const cli_args *args, const vlp_recipe *recipe, const char *init) {
     static vlp_step_profile profile;
     vlp_train_options options = {.data = cli_text(args, "--data", NULL),
                                  .out = cli_text(args, "--out", ""),
                                  .tokenizer = cli_text(args, "--tokenizer", NULL),
-                                 .init = cli_text(args, "--init", NULL),
+                                 .init = init,
+                                 .init_image = cli_text(args, "--init-image", NULL),
+                                 .init_text = cli_text(args, "--init-text", NULL),
                                  .resume = cli_has(args, "--resume"),
                                  .stop = &cli_stop,
                                  .profile = cli_has(args, "--profile") ? &profile : NULL,
@@ -185,6 +189,15 @@ static vlp_status train(const cli_args *args, const vlp_recipe *recipe) {
     return status;
 }
 
+int training_run(const cli_args *args, const char *name, const char *init) {
+    vlp_recipe recipe;
+    vlp_status status = read_recipe(args, name, &recipe);
+    if (status == VLP_OK && cli_has(args, "--plan") && recipe.steps == 0 && recipe.epochs == 0)
+        recipe.epochs = 1;
+    if (status == VLP_OK) status = train(args, &recipe, init);
+    return status == VLP_OK ? EXIT_DONE : cli_fail(status);
+}
+
 static int print_keys(void) {
     vlp_buf text = {0};
     vlp_status status = vlp_options_help(vlp_recipe_options, &text);
@@ -195,7 +208,8 @@ static int print_keys(void) {
 
 /* What a resumed run takes from its own recipe. */
 static const char *refused_with_resume(const cli_args *args) {
-    static const char *const others[] = {"--size", "--set", "--init", "--tokenizer", "--vocab"};
+    static const char *const others[] = {"--size",      "--set",       "--init", "--init-image",
+                                         "--init-text", "--tokenizer", "--vocab"};
     if (args->n_positional) return args->positional[0];
     for (size_t i = 0; i < VLP_COUNT(others); i++)
         if (cli_has(args, others[i])) return others[i];
@@ -214,12 +228,8 @@ static int run(const cli_args *args) {
         return cli_usage("pretrain needs --out RUN, the folder to write");
     const char *other = cli_has(args, "--resume") ? refused_with_resume(args) : NULL;
     if (other) return cli_usage("--resume goes on with the run's own recipe; leave %s away", other);
-    vlp_recipe recipe;
-    vlp_status status = read_recipe(args, &recipe);
-    if (status == VLP_OK && cli_has(args, "--plan") && recipe.steps == 0 && recipe.epochs == 0)
-        recipe.epochs = 1;
-    if (status == VLP_OK) status = train(args, &recipe);
-    return status == VLP_OK ? EXIT_DONE : cli_fail(status);
+    return training_run(args, args->n_positional ? args->positional[0] : NULL,
+                        cli_text(args, "--init", NULL));
 }
 
 const cli_command cmd_pretrain = {

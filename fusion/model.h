@@ -31,6 +31,7 @@ typedef struct {
     bool decoder_shared;            /* all but its self-attention is the text tower's */
     bool decoder_untied;            /* its head has words of its own */
     bool decoder_reads_text; /* it attends to the fused text, a question; else to the image */
+    bool answers_questions;  /* it looks at the image and continues a question */
     int64_t bos_id, enc_id, eos_id; /* first token of what is written; of what is fused; last token
                                        of what is written. 0 = the text's own */
     int64_t embedding;              /* E, of the shared space */

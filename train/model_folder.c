@@ -6,22 +6,23 @@ enum { OWN_TOKENS = 2 }; /* that BLIP adds to BERT's vocabulary: [DEC], [ENC] */
 
 /* Official ALBEF and BLIP keep their preprocessing in code: squashed to a square, CLIP's colours.
  */
-static vlp_transform reference_transform(const vlp_model *model) {
-    vlp_transform t = vlp_transform_defaults((int)model->config.vision.image_height);
+static vlp_transform reference_transform(const vlp_model_config *config) {
+    vlp_transform t = vlp_transform_defaults((int)config->vision.image_height);
     t.fit = VLP_FIT_SQUASH;
     t.exif_rotate = false;
     return t;
 }
 
-static vlp_status read_transform(vlp_model_folder *f, const char *folder) {
+vlp_status vlp_model_folder_transform(vlp_transform *out, const char *folder,
+                                      const vlp_model_config *config) {
     vlp_buf path = {0};
     vlp_json *json = NULL;
     vlp_status status = vlp_path_join(&path, folder, "preprocessor_config.json");
-    if (status == VLP_OK && !vlp_path_exists(path.data) && f->model->config.plain_temperature) {
-        f->transform = reference_transform(f->model);
+    if (status == VLP_OK && !vlp_path_exists(path.data) && config->plain_temperature) {
+        *out = reference_transform(config);
     } else {
         if (status == VLP_OK) status = vlp_json_load(&json, path.data);
-        if (status == VLP_OK) status = vlp_transform_from_json(&f->transform, json, path.data);
+        if (status == VLP_OK) status = vlp_transform_from_json(out, json, path.data);
     }
     vlp_json_free(json);
     vlp_buf_free(&path);
@@ -52,7 +53,8 @@ vlp_status vlp_model_folder_open(vlp_model_folder *out, const char *folder) {
     *out = (vlp_model_folder){0};
     vlp_status status = vlp_model_open(&out->model, folder);
     if (status == VLP_OK) status = vlp_tokenizer_open(&out->tokenizer, folder);
-    if (status == VLP_OK) status = read_transform(out, folder);
+    if (status == VLP_OK)
+        status = vlp_model_folder_transform(&out->transform, folder, &out->model->config);
     if (status == VLP_OK) status = agree(out, folder);
     if (status != VLP_OK) vlp_model_folder_close(out);
     return status;

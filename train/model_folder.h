@@ -21,4 +21,9 @@ typedef struct {
 vlp_status vlp_model_folder_open(vlp_model_folder *out, const char *path);
 void vlp_model_folder_close(vlp_model_folder *folder);
 
+/* The preprocessing alone, of a folder whose model has this configuration. VLP_ERR_NOT_FOUND: it
+ * does not say, and its reference has none in code. */
+vlp_status vlp_model_folder_transform(vlp_transform *out, const char *folder,
+                                      const vlp_model_config *config);
+
 #endif

@@ -1,6 +1,7 @@
 #include "train/recipe.h"
 
 #include "core/suggest.h"
+#include "train/recipe_towers.h"
 #include "train/recipes.h"
 
 #include <math.h>
@@ -139,6 +140,12 @@ vlp_status vlp_recipe_check(const vlp_recipe *r) {
         return VLP_FAIL(VLP_ERR_USAGE,
                         "fusion_in_text is true and fusion_depth %lld; set one to false or 0",
                         (long long)r->fusion_depth);
+    if (r->towers > 0 && (r->fusion_depth > 0 || r->fusion_in_text || r->objectives.mlm_weight > 0))
+        return VLP_FAIL(
+            VLP_ERR_USAGE,
+            "towers %s are two encoders without a fusion stack: set fusion_depth, "
+            "fusion_in_text and mlm.weight to 0, or start from the recipe clip or siglip",
+            vlp_tower_names[r->towers]);
     if (r->epochs == 0 && r->steps == 0 && r->max_minutes == 0)
         return VLP_FAIL(VLP_ERR_USAGE, "how long? give --steps, --epochs or --max-minutes");
     return VLP_OK;
@@ -208,9 +215,11 @@ void vlp_recipe_model(const vlp_recipe *r, int64_t vocab, vlp_model_config *out)
         .logit_scale_max = -log(r->temperature_least),
         .text_length = r->text_length,
     };
+    vlp_towers_apply(r->towers, out);
     if (!r->fusion_in_text) return; /* BLIP: a decoder shares the text tower's layers */
     out->text.context_width = r->width;
     out->decoder_shared = r->objectives.lm_weight > 0;
+    out->answers_questions = out->decoder_shared && r->objectives.lm_answers;
 }
 
 vlp_transform vlp_recipe_transform(const vlp_recipe *r) {

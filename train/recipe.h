@@ -22,6 +22,7 @@ typedef struct {
     int64_t image_size, patch, width, vision_depth, heads;
     int64_t text_width, text_depth, text_heads, fusion_depth, embedding,
         text_length; /* 0 = as the image tower */
+    int towers;      /* see train/recipe_towers.h */
     int pool;        /* vlp_pool_kind */
     double mlp_ratio, text_mlp_ratio, dropout, drop_path;
     int64_t text_types, text_positions; /* positions 0 = text_length */
@@ -49,6 +50,10 @@ typedef struct {
     int64_t loader_threads, cache_mb, block_rows;
     int captions, sides; /* one of the tables in recipe_options.c; sides: vlp_sides */
     char pixel_file[VLP_OPTION_TEXT_BYTES];
+
+    /* further training */
+    int keep_best; /* auto: with --init; on; off */
+    double start_share;
 
     /* run */
     int64_t seed, eval_every, eval_rows;
@@ -78,6 +83,10 @@ const char *vlp_recipe_about(int i);
  * positions. VLP_ERR_UNSUPPORTED where no recipe describes such a model (`where` names it). */
 vlp_status vlp_recipe_take_sizes(vlp_recipe *recipe, const vlp_model_config *model,
                                  const char *where);
+
+/* Those of a tower alone. */
+void vlp_recipe_take_vision(vlp_recipe *recipe, const vlp_vit_config *vision);
+void vlp_recipe_take_bert(vlp_recipe *recipe, const vlp_bert_config *text);
 
 void vlp_recipe_model(const vlp_recipe *recipe, int64_t vocab, vlp_model_config *out);
 /* Gives a model that fuses in its text tower the tokens after the tokenizer's that texts begin

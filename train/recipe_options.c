@@ -1,11 +1,13 @@
 #include "train/recipe.h"
+#include "train/recipe_towers.h"
 
 static const char *const pools[] = {"first", "mean", "map", NULL};
 static const char *const schedules[] = {"cosine", "linear", "constant", NULL};
 static const char *const regressions[] = {"l1", "mse", NULL};
 static const char *const mim_kinds[] = {"simmim", "mae", NULL}; /* as vlp_mim_kind */
-static const char *const caption_ways[] = {"one", "all", NULL};
+static const char *const caption_ways[] = {"one", "all", "questions", NULL};
 static const char *const side_ways[] = {"keep", "mirror", "ignore", NULL}; /* as vlp_sides */
+static const char *const keep_ways[] = {"auto", "on", "off", NULL}; /* as in trainer_guard.c */
 static const char *const precisions[] = {"auto", "fp32", "bf16", NULL};
 
 #define AT(member) offsetof(vlp_recipe, member)
@@ -37,6 +39,8 @@ static const vlp_option rows[] = {
          "the text tower's own layers look at the picture, instead of a fusion stack (BLIP)"),
     INT("embedding", embedding, 1, 65536, "256", "width of the shared space"),
     INT("text_length", text_length, 3, 4096, "32", "tokens a caption, [CLS] and [SEP] included"),
+    CHOICE("towers", towers, "vlp", vlp_tower_names,
+           "vlp: a ViT and a BERT; or those of clip, openai (quick GELU) or siglip"),
     CHOICE("pool", pool, "first", pools, "how an image is read: first, mean or map"),
     REAL("mlp_ratio", mlp_ratio, 0.25, 16, "4", "hidden width of the MLPs over width"),
     REAL("text_mlp_ratio", text_mlp_ratio, 0, 16, "0", "of text tower and fusion; 0 = mlp_ratio"),
@@ -69,6 +73,8 @@ static const vlp_option rows[] = {
     BOOL("mlm.whole_words", objectives.mlm_whole_words, "false", "mask all pieces of a word"),
     REAL("lm.weight", objectives.lm_weight, 0, 1000, "0", "captions written word by word; 0 = off"),
     REAL("lm.label_smoothing", objectives.lm_label_smoothing, 0, 0.9, "0.1", "of its targets"),
+    BOOL("lm.answers", objectives.lm_answers, "false",
+         "the question is given, the answer is written; with data.captions=questions"),
     REAL("lm.share", objectives.lm_share, 0.001, 1, "1", "share of the batch it works on"),
     REAL("mim.weight", objectives.mim_weight, 0, 1000, "1", "masked image modelling; 0 = off"),
     REAL("mim.ratio", objectives.mim_ratio, 0, 1, "0.6", "share of patches masked"),
@@ -110,7 +116,8 @@ static const vlp_option rows[] = {
     TEXT("data.test", test_split, "test", "split evaluated at the end"),
     TEXT("data.eval_source", eval_source, "", "source that both are evaluated on; empty = all"),
     TEXT("data.mixture", mixture, "", "source=weight,...: how often each source is drawn"),
-    CHOICE("data.captions", captions, "one", caption_ways, "a picture a row, or all its captions"),
+    CHOICE("data.captions", captions, "one", caption_ways,
+           "a picture a row, all its captions, or its questions with an answer"),
     BOOL("data.by_source", by_source, "false", "every batch from one source of the mixture"),
     REAL("augment.crop", crop_least, 0.01, 1, "0.5", "least area of random crops"),
     REAL("augment.flip", flip, 0, 1, "0", "probability of mirroring; captions may say left"),
@@ -129,6 +136,10 @@ static const vlp_option rows[] = {
     INT("seed", seed, 0, 1e15, "0", "of everything random"),
     INT("eval_every", eval_every, 0, 1e15, "0", "steps between evaluations; 0 = ten a run"),
     INT("eval_rows", eval_rows, 1, 1e9, "1000", "pictures of the validation split used for them"),
+    CHOICE("keep_best", keep_best, "auto", keep_ways,
+           "save the model of the best evaluation on data.val; auto: with --init"),
+    REAL("start_share", start_share, 0, 1, "0",
+         "of the weights that --init gave in those that are saved (WiSE-FT); 0 = none"),
     REAL("checkpoint_minutes", checkpoint_minutes, 0, 1e6, "5",
          "between checkpoints; 0 = at the end"),
     INT("checkpoint_steps", checkpoint_steps, 0, 1e15, "0", "between checkpoints; 0 = by minutes"),

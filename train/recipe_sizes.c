@@ -1,6 +1,7 @@
 /* The sizes of a model that exists, as a recipe's. */
 #include "core/memory.h"
 #include "train/recipe.h"
+#include "train/recipe_towers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,9 @@ static void leave_out(vlp_model_config *c, const vlp_model_config *from) {
     c->text.dropout = from->text.dropout;
     c->text.attention_dropout = from->text.attention_dropout;
     if (c->fusion.depth == 0) c->fusion = from->fusion;
+    c->clip_text.attention_dropout = from->clip_text.attention_dropout;
+    if (!c->clip_text.two_way && c->clip_text.pool == VLP_TEXT_END) /* padding is behind the end */
+        c->clip_text.reads_padding = from->clip_text.reads_padding;
     c->fusion.dropout = from->fusion.dropout;
     c->fusion.attention_dropout = from->fusion.attention_dropout;
     c->logit_scale_init = from->logit_scale_init;
@@ -23,6 +27,7 @@ static void leave_out(vlp_model_config *c, const vlp_model_config *from) {
     if (c->pool.kind != VLP_POOL_MAP) c->pool.heads = from->pool.heads; /* of nothing */
     c->logit_bias = from->logit_bias;
     c->logit_bias_init = from->logit_bias_init;
+    c->answers_questions = from->answers_questions;
     c->bos_id = from->bos_id;
     c->enc_id = from->enc_id;
     c->eos_id = from->eos_id;
@@ -60,34 +65,60 @@ static vlp_status compare(const vlp_model_config *want, const vlp_model_config *
     return status;
 }
 
+void vlp_recipe_take_vision(vlp_recipe *r, const vlp_vit_config *v) {
+    r->image_size = v->image_height;
+    r->patch = v->patch;
+    r->width = v->width;
+    r->vision_depth = v->depth;
+    r->heads = v->heads;
+    r->mlp_ratio = (double)v->mlp_width / (double)v->width;
+}
+
+void vlp_recipe_take_bert(vlp_recipe *r, const vlp_bert_config *t) {
+    r->text_mlp_ratio = (double)t->mlp_width / (double)t->width;
+    r->text_width = t->width;
+    r->text_depth = t->depth;
+    r->text_heads = t->heads;
+    r->text_types = t->types;
+    r->text_positions = t->positions;
+    if (r->text_length > r->text_positions) r->text_length = r->text_positions;
+}
+
+/* A text that is read at its last position has all of them. */
+static void take_clip_text(vlp_recipe *r, const vlp_clip_text_config *t) {
+    r->text_mlp_ratio = (double)t->mlp_width / (double)t->width;
+    r->text_width = t->width;
+    r->text_depth = t->depth;
+    r->text_heads = t->heads;
+    r->text_types = 0;
+    r->text_positions = t->positions;
+    if (t->pool == VLP_TEXT_LAST) r->text_length = t->positions;
+}
+
 vlp_status vlp_recipe_take_sizes(vlp_recipe *r, const vlp_model_config *c, const char *where) {
-    if (c->decoder.width > 0 || c->text.width == 0 || c->embedding == 0)
+    int towers = vlp_towers_of(c);
+    bool clip = c->clip_text.width > 0;
+    if (c->decoder.width > 0 || (c->text.width == 0 && !clip) || c->embedding == 0 || towers < 0)
         return VLP_FAIL(
             VLP_ERR_UNSUPPORTED,
-            "%s cannot be trained further: recipes describe a ViT and a BERT with a shared space, "
-            "without a decoder of its own",
+            "%s cannot be trained further: recipes describe a ViT and a BERT, or CLIP's or "
+            "SigLIP's towers, with a shared space, without a decoder of its own",
             where);
-    r->image_size = c->vision.image_height;
-    r->patch = c->vision.patch;
-    r->width = c->vision.width;
-    r->vision_depth = c->vision.depth;
-    r->heads = c->vision.heads;
-    r->mlp_ratio = (double)c->vision.mlp_width / (double)c->vision.width;
-    r->text_mlp_ratio = (double)c->text.mlp_width / (double)c->text.width;
-    r->text_width = c->text.width;
-    r->text_depth = c->text.depth;
-    r->text_heads = c->text.heads;
-    r->text_types = c->text.types;
-    r->text_positions = c->text.positions;
-    r->fusion_depth = c->fusion.depth;
+    r->towers = towers;
+    vlp_recipe_take_vision(r, &c->vision);
     r->pool = (int)c->pool.kind;
+    if (clip)
+        take_clip_text(r, &c->clip_text);
+    else
+        vlp_recipe_take_bert(r, &c->text);
     r->fusion_in_text = c->text.context_width > 0;
+    r->fusion_depth = c->fusion.depth;
     r->embedding = c->embedding;
     r->projection_bias = c->projection_bias;
     r->plain_temperature = c->plain_temperature;
-    if (r->text_length > c->text.positions) r->text_length = c->text.positions;
+    if (r->text_length > r->text_positions) r->text_length = r->text_positions;
     vlp_model_config made, wanted = *c;
-    vlp_recipe_model(r, c->text.vocab, &made);
+    vlp_recipe_model(r, vlp_model_vocab(c), &made);
     leave_out(&wanted, &made);
     return compare(&wanted, &made, where);
 }

@@ -74,7 +74,7 @@ vlp_status vlp_trainer_plan(vlp_trainer *t, vlp_train_plan *plan) {
         .steps_an_epoch = (rows + a_step - 1) / a_step,
         .flops_a_step = t->flops,
         .parameter_bytes =
-            block * (t->ema ? 5 : 4) + packed_bytes(t) +
+            block * (size_t)(4 + (t->ema ? 1 : 0) + (t->start ? 2 : 0)) + packed_bytes(t) +
             (t->objectives.momentum ? vlp_momentum_bytes(t->objectives.momentum) : 0),
         .step_bytes = vlp_tape_bytes(t->tape),
         .loader_bytes = (size_t)vlp_trainer_slots(t) * (size_t)t->recipe.batch * pixels +
@@ -100,9 +100,9 @@ static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_
     const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
     vlp_eval_watch watch = {.stop = t->options.stop};
     vlp_eval_set set = {.split = split, .source = source, .max_images = most, .watch = &watch};
-    if (t->ema) vlp_ema_swap(t->ema);
+    vlp_trainer_show(t);
     vlp_status status = vlp_evaluate_retrieval(t->embedder, t->index, &set, out);
-    if (t->ema) vlp_ema_swap(t->ema);
+    vlp_trainer_hide(t);
     return status;
 }
 
@@ -113,6 +113,7 @@ static vlp_status evaluate_now(vlp_trainer *t) {
     if (status == VLP_ERR_INTERRUPTED) return VLP_OK; /* the loop ends, and saves */
     VLP_TRY(status);
     if (t->options.on_eval) t->options.on_eval(t->step, &result, t->options.user);
+    VLP_TRY(vlp_trainer_consider(t, &result));
     return vlp_metrics_eval(t->metrics, t->step, &result);
 }
 
@@ -166,6 +167,7 @@ static vlp_status save_summary(const vlp_trainer *t, const vlp_train_summary *s)
     vlp_json_set_double(json, "loss", s->loss);
     vlp_json_set_double(json, "pairs_per_s", s->pairs_per_s);
     vlp_json_set_double(json, "data_wait", s->data_wait);
+    if (t->best_step >= 0) vlp_json_set_int(json, "best_step", t->best_step);
     vlp_json_set_int(json, "parameters", t->model->params->learnt);
     vlp_json_set_int(json, "threads", vlp_threads_get());
     if (s->has_test) {
@@ -194,11 +196,13 @@ static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
                              .loss = t->now.loss,
                              .pairs_per_s = (double)pairs / seconds,
                              .data_wait = vlp_trainer_waited(t) / seconds};
+    if (t->keep_best && t->evaluated < t->step && !stopped(t)) VLP_TRY(evaluate_now(t));
     VLP_TRY(vlp_trainer_save(t));
     if (stopped(t) && !finished(t))
         return VLP_FAIL(VLP_ERR_INTERRUPTED,
                         "stopped at step %lld, saved in %s; go on with --resume",
                         (long long)t->step, t->out);
+    VLP_TRY(vlp_trainer_settle(t));
     vlp_status status = evaluate(t, t->recipe.test_split, 0, &s->test);
     s->has_test = status == VLP_OK;
     if (status == VLP_ERR_INTERRUPTED)
@@ -246,6 +250,8 @@ void vlp_trainer_free(vlp_trainer *t) {
     vlp_tokenizer_free(t->tokenizer);
     vlp_index_free(t->index);
     vlp_lock_close(t->lock);
+    vlp_free(t->start);
+    vlp_free(t->aside);
     vlp_free(t->has_grad);
     vlp_free(t->keys);
     vlp_free(t->ids);

@@ -29,12 +29,13 @@ typedef struct {
 } vlp_train_progress;
 
 typedef struct {
-    const char *data;      /* the index */
-    const char *out;       /* run folder; created */
-    const char *tokenizer; /* folder or file; NULL = trained on the index's captions */
-    const char *init;      /* model folder to start from, or NULL */
-    bool resume;           /* continue `out`; its recipe is used */
-    int64_t vocab;         /* of a tokenizer trained here */
+    const char *data;                   /* the index */
+    const char *out;                    /* run folder; created */
+    const char *tokenizer;              /* folder or file; NULL = trained on the index's captions */
+    const char *init;                   /* model folder to start from, or NULL */
+    const char *init_image, *init_text; /* folders of a ViT and of a BERT to start from, or NULL */
+    bool resume;                        /* continue `out`; its recipe is used */
+    int64_t vocab;                      /* of a tokenizer trained here */
     const volatile int
         *stop; /* set by a signal handler: checkpoint and return VLP_ERR_INTERRUPTED */
     vlp_step_profile *profile; /* filled by the steps after the first ones, or NULL */

@@ -1,5 +1,6 @@
 /* The trainer's parts, shared by its files: trainer.c (life cycle, loop), trainer_open.c
- * (assembly), trainer_step.c (one optimizer step), trainer_state.c (checkpoints), metrics.c. */
+ * (assembly), trainer_step.c (one optimizer step), trainer_state.c (checkpoints),
+ * trainer_guard.c (which weights are kept), metrics.c. */
 #ifndef VLP_TRAIN_TRAINER_INTERNAL_H
 #define VLP_TRAIN_TRAINER_INTERNAL_H
 
@@ -43,6 +44,11 @@ struct vlp_trainer {
     int64_t last_image_ids[VLP_TRAINER_SHOWN];
     int last_images; /* in the last micro-batch */
 
+    vlp_real *start, *aside; /* [params->total]: what the run started from, and room; or NULL */
+    bool keep_best;          /* of the evaluations */
+    bool settled;            /* the model's values are the best ones, for good */
+    int64_t best_step, evaluated; /* -1 = none yet; the last step that was evaluated */
+    double best_score;
     bool from_model;                   /* the run starts from a trained model's weights */
     int64_t step, cursor, total_steps; /* total 0 = bounded by time */
     double seconds_before;             /* of earlier sessions of this run */
@@ -73,6 +79,25 @@ vlp_status vlp_trainer_prepare(vlp_trainer *t);
 vlp_status vlp_trainer_step(vlp_trainer *t);
 /* Rehearses a step and reserves its memory. */
 vlp_status vlp_trainer_rehearse(vlp_trainer *t);
+
+/* trainer_towers.c: the sizes of encoders to start from, into the recipe; their weights. */
+vlp_status vlp_trainer_take_towers(vlp_trainer *t);
+vlp_status vlp_trainer_load_towers(vlp_trainer *t);
+
+/* trainer_guard.c */
+/* Before training: what is kept, and a copy of the start; then of a new run its file. */
+vlp_status vlp_trainer_guard(vlp_trainer *t);
+vlp_status vlp_trainer_save_guard(const vlp_trainer *t, vlp_buf *path);
+/* The weights that people get in the place of those that are trained, and back. */
+void vlp_trainer_show(vlp_trainer *t);
+void vlp_trainer_hide(vlp_trainer *t);
+/* An evaluation of them. */
+vlp_status vlp_trainer_consider(vlp_trainer *t, const vlp_retrieval *result);
+/* model.safetensors; then the files of earlier bests go; and, after training, the model in memory
+ * becomes the one that is kept. */
+vlp_status vlp_trainer_write_model(vlp_trainer *t);
+void vlp_trainer_forget_best(const vlp_trainer *t, vlp_buf *path);
+vlp_status vlp_trainer_settle(vlp_trainer *t);
 
 /* trainer_state.c */
 /* What a resumed run starts from before its first checkpoint; nothing unless there are initial

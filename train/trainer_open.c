@@ -6,6 +6,8 @@
 #include "datasets/captions.h"
 #include "datasets/verify.h"
 #include "text/wordpiece_train.h"
+#include "train/model_folder.h"
+#include "train/recipe_towers.h"
 #include "train/step.h"
 #include "train/trainer_internal.h"
 
@@ -43,6 +45,7 @@ static vlp_status train_tokenizer(vlp_trainer *t) {
 static vlp_status open_tokenizer(vlp_trainer *t) {
     const char *path = t->options.resume      ? t->out
                        : t->options.tokenizer ? t->options.tokenizer
+                       : t->options.init_text ? t->options.init_text
                                               : t->options.init;
     return path ? vlp_tokenizer_open(&t->tokenizer, path) : train_tokenizer(t);
 }
@@ -91,7 +94,8 @@ static vlp_status init_weights(vlp_trainer *t) {
     VLP_TRY(vlp_params_allocate(params, true));
     vlp_params_init(params, (uint64_t)t->recipe.seed);
     vlp_objectives_start(&t->objectives, (uint64_t)t->recipe.seed);
-    if (!t->options.init || t->options.resume) return VLP_OK;
+    if (t->options.resume) return VLP_OK;
+    if (!t->options.init) return vlp_trainer_load_towers(t);
     vlp_safetensors *file;
     VLP_TRY(vlp_checkpoint_open(&file, t->options.init));
     vlp_status status = load_init(t, file);
@@ -99,10 +103,23 @@ static vlp_status init_weights(vlp_trainer *t) {
     return status;
 }
 
+/* CLIP's text is read at its largest id, which has to be the token that ends it. */
+static vlp_status check_end(const vlp_trainer *t, const vlp_model_config *config) {
+    int64_t last = vlp_tokenizer_size(t->tokenizer) - 1;
+    if (config->clip_text.width == 0 || config->clip_text.pool != VLP_TEXT_END ||
+        vlp_tokenizer_special(t->tokenizer).sep == last)
+        return VLP_OK;
+    return VLP_FAIL(VLP_ERR_USAGE,
+                    "towers %s read a text at the token that ends it, whose number must be the "
+                    "largest; give CLIP's tokenizer with --tokenizer",
+                    vlp_tower_names[t->recipe.towers]);
+}
+
 static vlp_status build_model(vlp_trainer *t) {
     vlp_model_config config;
     vlp_recipe_model(&t->recipe, vlp_tokenizer_size(t->tokenizer), &config);
     vlp_recipe_marks(&t->recipe, t->tokenizer, &config);
+    VLP_TRY(check_end(t, &config));
     VLP_TRY(vlp_model_new(&t->model, &config));
     vlp_objective_setup setup = {t->model, t->tokenizer, &t->recipe.objectives};
     VLP_TRY(vlp_objectives_create(&t->objectives, &setup));
@@ -166,7 +183,8 @@ static vlp_status build_loader(vlp_trainer *t) {
     int n_mixture;
     memcpy(text, r->mixture, sizeof text);
     VLP_TRY(parse_mixture(text, mixture, &n_mixture));
-    vlp_loader_options options = {.rows = r->captions ? VLP_ROWS_CAPTIONS : VLP_ROWS_PAIRS,
+    static const vlp_rows_kind rows[] = {VLP_ROWS_PAIRS, VLP_ROWS_CAPTIONS, VLP_ROWS_QUESTIONS};
+    vlp_loader_options options = {.rows = rows[r->captions],
                                   .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,
@@ -238,18 +256,41 @@ static vlp_status hold_folder(vlp_trainer *t) {
     return status;
 }
 
+/* As the model that is trained further sees pictures; a folder that does not say leaves it to the
+ * recipe. */
+static vlp_status take_transform(vlp_trainer *t, const char *folder,
+                                 const vlp_model_config *config) {
+    vlp_status status = vlp_model_folder_transform(&t->transform, folder, config);
+    if (status != VLP_ERR_NOT_FOUND) return status;
+    t->transform = (vlp_transform){0};
+    return VLP_OK;
+}
+
+static void choose_transform(vlp_trainer *t) {
+    vlp_transform own = vlp_recipe_transform(&t->recipe);
+    if (t->transform.image_size == own.image_size)
+        t->transform.augment = own.augment;
+    else
+        t->transform = own;
+}
+
 /* A model folder to start from has its sizes; weights alone must have the recipe's. */
 static vlp_status take_sizes(vlp_trainer *t) {
-    vlp_model_config config;
+    vlp_model_config config = {0};
     vlp_buf path = {0};
-    if (!t->options.init || t->options.resume) return VLP_OK;
+    if (t->options.resume) return take_transform(t, t->out, &config);
+    if (!t->options.init) return VLP_OK;
     t->from_model = true;
     vlp_status status = vlp_path_join(&path, t->options.init, "config.json");
     bool sized = status == VLP_OK && vlp_path_exists(path.data);
+    if (!sized && status == VLP_OK)
+        status = vlp_path_join(&path, t->options.init, "open_clip_config.json");
+    sized |= status == VLP_OK && vlp_path_exists(path.data);
     vlp_buf_free(&path);
     if (!sized) return status;
     VLP_TRY(vlp_model_folder_config(&config, t->options.init));
-    return vlp_recipe_take_sizes(&t->recipe, &config, t->options.init);
+    VLP_TRY(vlp_recipe_take_sizes(&t->recipe, &config, t->options.init));
+    return take_transform(t, t->options.init, &config);
 }
 
 static vlp_status assemble(vlp_trainer *t) {
@@ -259,8 +300,9 @@ static vlp_status assemble(vlp_trainer *t) {
     } else
         VLP_TRY(refuse_existing(t));
     VLP_TRY(take_sizes(t));
+    VLP_TRY(vlp_trainer_take_towers(t));
     VLP_TRY(vlp_recipe_check(&t->recipe));
-    t->transform = vlp_recipe_transform(&t->recipe);
+    choose_transform(t);
     t->keys = vlp_alloc((size_t)t->recipe.batch * sizeof *t->keys);
     size_t tokens = (size_t)(t->recipe.batch * t->recipe.text_length);
     t->ids = vlp_alloc(tokens * sizeof *t->ids);
@@ -278,6 +320,7 @@ static vlp_status assemble(vlp_trainer *t) {
     VLP_TRY(build_whole_step(t));
     VLP_TRY(vlp_trainer_rehearse(t));
     if (t->options.resume) VLP_TRY(vlp_trainer_load(t));
+    VLP_TRY(vlp_trainer_guard(t));
     VLP_TRY(build_loader(t));
     VLP_TRY(check_rows(t));
     count_steps(t);
@@ -292,6 +335,7 @@ vlp_status vlp_trainer_open(vlp_trainer **out, const vlp_recipe *recipe,
     t->program_bytes = vlp_resident_bytes();
     t->recipe = *recipe;
     t->lock = -1;
+    t->best_step = t->evaluated = -1;
     t->options = *options;
     t->data = vlp_strdup(options->data);
     t->out = vlp_strdup(options->out);

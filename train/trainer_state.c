@@ -44,6 +44,9 @@ static vlp_status write_pointer(const vlp_trainer *t, const char *folder, vlp_bu
     vlp_json_set_int(json, "cursor", t->cursor);
     vlp_json_set_int(json, "ema_updates", t->ema ? t->ema->updates : 0);
     vlp_json_set_bool(json, "from_model", t->from_model);
+    vlp_json_set_int(json, "evaluated", t->evaluated);
+    vlp_json_set_int(json, "best_step", t->best_step);
+    vlp_json_set_double(json, "best_score", t->best_score);
     vlp_json_set_int(json, "threads", vlp_threads_get());
     vlp_json_set_int(json, "rows", vlp_loader_rows(t->loader));
     vlp_json_set_double(json, "loss", t->now.loss);
@@ -75,20 +78,15 @@ static void remove_others(const vlp_trainer *t, const char *keep, vlp_buf *path)
     closedir(dir);
 }
 
-/* The model that people open: the averaged weights where there is an average. */
-static vlp_status write_model(const vlp_trainer *t, vlp_buf *path) {
-    VLP_TRY(in_folder(path, t, "model.safetensors", ""));
-    return vlp_params_save(t->model->params, t->ema ? t->ema->shadow : t->model->params->values,
-                           path->data);
-}
-
 vlp_status vlp_trainer_save_start(vlp_trainer *t) {
     char folder[] = "state-0";
     vlp_buf path = {0};
     vlp_status status = in_folder(&path, t, "state.json", "");
     if (status == VLP_OK) unlink(path.data); /* of a start that was cut off */
-    if (status == VLP_OK && t->options.init) status = write_state(t, folder, &path);
-    if (status == VLP_OK && t->options.init) status = write_pointer(t, folder, &path);
+    bool given = t->options.init || t->options.init_image || t->options.init_text;
+    if (status == VLP_OK && given) status = write_state(t, folder, &path);
+    if (status == VLP_OK) status = vlp_trainer_save_guard(t, &path);
+    if (status == VLP_OK && given) status = write_pointer(t, folder, &path);
     vlp_buf_free(&path);
     return status;
 }
@@ -100,8 +98,9 @@ vlp_status vlp_trainer_save(vlp_trainer *t) {
     vlp_status status = vlp_metrics_sync(t->metrics);
     if (status == VLP_OK) status = write_state(t, folder, &path);
     if (status == VLP_OK) status = write_pointer(t, folder, &path);
-    if (status == VLP_OK) status = write_model(t, &path);
+    if (status == VLP_OK) status = vlp_trainer_write_model(t);
     if (status == VLP_OK) remove_others(t, folder, &path);
+    if (status == VLP_OK) vlp_trainer_forget_best(t, &path);
     vlp_buf_free(&path);
     t->last_checkpoint = vlp_clock();
     return status;
@@ -168,11 +167,12 @@ static vlp_status load_state(vlp_trainer *t, const char *folder, int64_t ema_upd
 
 static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char *path) {
     static const vlp_json_typed keys[] = {
-        {"step", VLP_JSON_INTEGER},   {"cursor", VLP_JSON_INTEGER},
-        {"rows", VLP_JSON_INTEGER},   {"ema_updates", VLP_JSON_INTEGER},
-        {"loss", VLP_JSON_NUMBER},    {"seconds", VLP_JSON_NUMBER},
-        {"waited", VLP_JSON_NUMBER},  {"folder", VLP_JSON_STRING},
-        {"threads", VLP_JSON_INTEGER}};
+        {"step", VLP_JSON_INTEGER},      {"cursor", VLP_JSON_INTEGER},
+        {"rows", VLP_JSON_INTEGER},      {"ema_updates", VLP_JSON_INTEGER},
+        {"loss", VLP_JSON_NUMBER},       {"seconds", VLP_JSON_NUMBER},
+        {"waited", VLP_JSON_NUMBER},     {"folder", VLP_JSON_STRING},
+        {"threads", VLP_JSON_INTEGER},   {"best_step", VLP_JSON_INTEGER},
+        {"best_score", VLP_JSON_NUMBER}, {"evaluated", VLP_JSON_INTEGER}};
     VLP_TRY(vlp_json_expect(json, keys, VLP_COUNT(keys), path));
     t->step = vlp_json_int(json, "step", -1);
     const int64_t most = (int64_t)1 << 53; /* whole numbers that JSON keeps */
@@ -180,6 +180,9 @@ static vlp_status read_counters(vlp_trainer *t, const vlp_json *json, const char
     t->rows_before = vlp_json_int(json, "rows", 0);
     t->now.loss = vlp_json_double(json, "loss", 0);
     t->from_model = vlp_json_bool(json, "from_model", false);
+    t->evaluated = vlp_json_int(json, "evaluated", -1);
+    t->best_step = vlp_json_int(json, "best_step", -1);
+    t->best_score = vlp_json_double(json, "best_score", 0);
     t->seconds_before = vlp_json_double(json, "seconds", 0);
     t->waited_before = vlp_json_double(json, "waited", 0);
     const char *folder = vlp_json_string(json, "folder", "");

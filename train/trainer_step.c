@@ -16,8 +16,9 @@ static vlp_pairs pairs_of(vlp_trainer *t, const vlp_batch *batch) {
                          .length = t->recipe.text_length,
                          .ids = batch->token_ids,
                          .attention_mask = batch->attention_mask};
-    vlp_tokens tokens;
-    vlp_tokens_trim(&padded, t->ids, t->ids_mask, &tokens);
+    vlp_tokens tokens = padded;
+    if (!vlp_model_reads_padding(&t->model->config))
+        vlp_tokens_trim(&padded, t->ids, t->ids_mask, &tokens);
     return (vlp_pairs){
         .batch = batch->count,
         .pixels = batch->pixels,
