@@ -112,9 +112,13 @@ static vlp_status measure_encoding(const vlp_model *model, double *images_per_s)
     encode(tape, model, pixels);
     VLP_TRY_DONE(vlp_tape_open(tape, 1 << 20));
     encode(tape, model, pixels);
-    double start = now();
-    for (int i = 0; i < ROUNDS; i++) encode(tape, model, pixels);
-    *images_per_s = BATCH * ROUNDS / (now() - start);
+    double least = INFINITY; /* the round that others disturbed least */
+    for (int i = 0; i < ROUNDS; i++) {
+        double start = now();
+        encode(tape, model, pixels);
+        least = fmin(least, now() - start);
+    }
+    *images_per_s = BATCH / least;
     status = vlp_tape_status(tape);
 done:
     vlp_tape_free(tape);
