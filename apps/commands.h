@@ -13,6 +13,7 @@
     ROW(doctor)                                                                                    \
     ROW(embed)                                                                                     \
     ROW(eval)                                                                                      \
+    ROW(finetune)                                                                                  \
     ROW(index)                                                                                     \
     ROW(info)                                                                                      \
     ROW(pretrain)                                                                                  \

@@ -60,15 +60,33 @@ static vlp_status settle_sides(loader_worker *w, vlp_caption_row *caption, vlp_r
     return VLP_OK;
 }
 
+/* [CLS] question [SEP] answer [SEP]; a question that leaves no room is cut. */
+static void fill_answer(const vlp_tokenizer *tokenizer, const vlp_caption_row *row, int length,
+                        int32_t *ids, uint8_t *mask) {
+    int n = vlp_tokenizer_encode_pair(tokenizer, (vlp_text){row->text, row->len},
+                                      (vlp_text){row->answer, row->answer_len},
+                                      VLP_TRUNCATE_LONGEST, ids, NULL, length);
+    int32_t pad = vlp_tokenizer_special(tokenizer).pad;
+    if (n < 0) n = vlp_tokenizer_encode(tokenizer, row->text, row->len, true, ids, length);
+    for (int i = 0; i < length; i++) {
+        mask[i] = i < n;
+        if (i >= n) ids[i] = pad < 0 ? 0 : pad;
+    }
+}
+
 static void fill_tokens(const vlp_loader *loader, loader_slot *slot, int j,
                         const vlp_caption_row *caption) {
     int length = loader->options.text_length;
     slot->caption_ids[j] = caption->id;
     slot->caption_groups[j] = caption->group;
-    if (loader->options.tokenizer)
-        vlp_tokenizer_encode_padded(loader->options.tokenizer, caption->text, caption->len, length,
-                                    slot->token_ids + (int64_t)j * length,
-                                    slot->attention_mask + (int64_t)j * length);
+    const vlp_tokenizer *tokenizer = loader->options.tokenizer;
+    if (!tokenizer) return;
+    int32_t *ids = slot->token_ids + (int64_t)j * length;
+    uint8_t *mask = slot->attention_mask + (int64_t)j * length;
+    if (caption->answer)
+        fill_answer(tokenizer, caption, length, ids, mask);
+    else
+        vlp_tokenizer_encode_padded(tokenizer, caption->text, caption->len, length, ids, mask);
 }
 
 static vlp_status fill_text(loader_worker *w, loader_slot *slot, int j, int64_t caption_id) {
@@ -84,7 +102,7 @@ static vlp_status fill_text(loader_worker *w, loader_slot *slot, int j, int64_t 
     return VLP_OK;
 }
 
-/* A row is an image, whose caption is drawn, or a caption. */
+/* A row is an image, whose caption is drawn, a caption, or a question, whose answer is drawn. */
 static vlp_status find_row(loader_worker *w, int64_t row, int64_t pass, vlp_located *located,
                            vlp_caption_row *caption, vlp_rng *rng) {
     const vlp_loader *loader = w->loader;
@@ -95,7 +113,13 @@ static vlp_status find_row(loader_worker *w, int64_t row, int64_t pass, vlp_loca
         VLP_TRY(vlp_reader_caption(w->reader, row, caption));
         image = caption->image_id;
     }
+    if (kind == VLP_ROWS_QUESTIONS) {
+        *rng = vlp_rng_at(loader->options.seed, VLP_RNG_CAPTION, (uint64_t)pass, (uint64_t)row);
+        VLP_TRY(vlp_reader_question(w->reader, row, rng, caption));
+        image = caption->image_id;
+    }
     VLP_TRY(vlp_reader_locate(w->reader, image, located));
+    if (kind == VLP_ROWS_QUESTIONS) return VLP_OK;
     *rng = vlp_rng_at(loader->options.seed, VLP_RNG_CAPTION, (uint64_t)pass, located->hash.low);
     return kind == VLP_ROWS_PAIRS ? vlp_reader_draw_caption(w->reader, image, rng, caption)
                                   : VLP_OK;
@@ -106,7 +130,8 @@ static vlp_status fill_image(loader_worker *w, loader_slot *slot, int j, int64_t
                              bool *ok) {
     vlp_loader *loader = w->loader;
     const vlp_transform *transform = loader->options.transform;
-    bool captions = loader->options.rows == VLP_ROWS_CAPTIONS;
+    bool captions =
+        loader->options.rows == VLP_ROWS_CAPTIONS || loader->options.rows == VLP_ROWS_QUESTIONS;
     *ok = captions || !known_bad(loader, row);
     if (!*ok) return VLP_OK;
     vlp_located located;

@@ -7,8 +7,8 @@
 
 struct vlp_reader {
     vlp_db *db;
-    vlp_stmt *locate, *caption, *count, *nth;
-    vlp_buf path, text, file;
+    vlp_stmt *locate, *caption, *count, *nth, *question, *votes, *answer;
+    vlp_buf path, text, answer_text, file;
     vlp_image whole;
     vlp_resize_scratch resize;
     vlp_container container;
@@ -31,6 +31,14 @@ vlp_status vlp_reader_open(vlp_reader **out, const char *index_path) {
     VLP_TRY_DONE(vlp_stmt_new(&r->nth, r->db,
                               "SELECT id, image_id, hash, text FROM captions WHERE image_id=?1"
                               " ORDER BY hash, text LIMIT 1 OFFSET ?2"));
+    VLP_TRY_DONE(vlp_stmt_new(&r->question, r->db,
+                              "SELECT id, image_id, id, text FROM questions WHERE id=?1"));
+    VLP_TRY_DONE(
+        vlp_stmt_new(&r->votes, r->db, "SELECT sum(votes) FROM answers WHERE question_id=?1"));
+    VLP_TRY_DONE(vlp_stmt_new(&r->answer, r->db,
+                              "SELECT text FROM (SELECT text, sum(votes) OVER (ORDER BY text)"
+                              " AS upto FROM answers WHERE question_id=?1) WHERE upto>?2"
+                              " ORDER BY upto LIMIT 1"));
 done:
     if (status != VLP_OK)
         vlp_reader_free(r);
@@ -45,10 +53,14 @@ void vlp_reader_free(vlp_reader *r) {
     vlp_stmt_free(r->caption);
     vlp_stmt_free(r->count);
     vlp_stmt_free(r->nth);
+    vlp_stmt_free(r->question);
+    vlp_stmt_free(r->votes);
+    vlp_stmt_free(r->answer);
     vlp_db_free(r->db);
     vlp_container_close(&r->container);
     vlp_buf_free(&r->path);
     vlp_buf_free(&r->text);
+    vlp_buf_free(&r->answer_text);
     vlp_buf_free(&r->file);
     vlp_image_free(&r->whole);
     vlp_resize_scratch_free(&r->resize);
@@ -167,4 +179,32 @@ vlp_status vlp_reader_draw_caption(vlp_reader *r, int64_t image_id, vlp_rng *rng
     vlp_bind_int(r->nth, 1, image_id);
     vlp_bind_int(r->nth, 2, (int64_t)vlp_rng_below(rng, (uint64_t)n));
     return read_caption(r, r->nth, out);
+}
+
+static vlp_status draw_answer(vlp_reader *r, int64_t question, vlp_rng *rng, vlp_buf *out) {
+    bool row;
+    vlp_bind_int(r->votes, 1, question);
+    VLP_TRY(vlp_stmt_step(r->votes, &row));
+    int64_t votes = row ? vlp_column_int(r->votes, 0) : 0;
+    vlp_stmt_reset(r->votes);
+    if (votes <= 0)
+        return VLP_FAIL(VLP_ERR_NOT_FOUND, "question %lld has no answer", (long long)question);
+    vlp_bind_int(r->answer, 1, question);
+    vlp_bind_int(r->answer, 2, (int64_t)vlp_rng_below(rng, (uint64_t)votes));
+    VLP_TRY(vlp_stmt_step(r->answer, &row));
+    vlp_status status =
+        row ? keep_text(r->answer, 0, out)
+            : VLP_FAIL(VLP_ERR_NOT_FOUND, "question %lld has no answer", (long long)question);
+    vlp_stmt_reset(r->answer);
+    return status;
+}
+
+vlp_status vlp_reader_question(vlp_reader *r, int64_t question_id, vlp_rng *rng,
+                               vlp_caption_row *out) {
+    vlp_bind_int(r->question, 1, question_id);
+    VLP_TRY(read_caption(r, r->question, out));
+    VLP_TRY(draw_answer(r, question_id, rng, &r->answer_text));
+    out->answer = r->answer_text.data;
+    out->answer_len = r->answer_text.len;
+    return VLP_OK;
 }

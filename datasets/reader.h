@@ -22,6 +22,8 @@ typedef struct {
     int64_t id, image_id, group; /* group: the normalised text's hash */
     const char *text;            /* borrowed until the next look-up; NUL-terminated */
     size_t len;
+    const char *answer; /* of a question, likewise; else NULL */
+    size_t answer_len;
 } vlp_caption_row;
 
 vlp_status vlp_reader_open(vlp_reader **out, const char *index_path);
@@ -41,5 +43,9 @@ vlp_status vlp_reader_caption(vlp_reader *reader, int64_t caption_id, vlp_captio
 /* One of the image's captions, drawn by rng. VLP_ERR_NOT_FOUND without captions. */
 vlp_status vlp_reader_draw_caption(vlp_reader *reader, int64_t image_id, vlp_rng *rng,
                                    vlp_caption_row *out);
+/* A question in the place of a caption, and one of its answers, drawn by rng as often as people
+ * gave it. */
+vlp_status vlp_reader_question(vlp_reader *reader, int64_t question_id, vlp_rng *rng,
+                               vlp_caption_row *out);
 
 #endif

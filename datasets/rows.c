@@ -32,6 +32,12 @@ static const struct {
                         " AND (?1 IS NULL OR coalesce(i.split, c.split)=?1)"
                         " AND (?2=0 OR c.source_id=?2)",
                         "c.hash, c.text, i.hash, c.id", "c.id"},
+    [VLP_ROWS_QUESTIONS] = {"SELECT q.id FROM questions q JOIN images i ON i.id=q.image_id"
+                            " WHERE i.state=1" FILTER
+                            " AND EXISTS(SELECT 1 FROM answers a WHERE a.question_id=q.id"
+                            " AND a.votes>0)",
+                            "i.hash, i.path, i.offset, q.text, q.number, q.id",
+                            "i.path, i.offset, q.text, q.number, q.id"},
 };
 
 static vlp_status bound_int(vlp_db *db, const char *sql, const char *split, int64_t source,
@@ -136,7 +142,7 @@ vlp_status vlp_rows_collect(vlp_rows *out, vlp_stmt *stmt) {
 static vlp_status open_rows(vlp_rows *out, const vlp_index *index, vlp_rows_kind kind,
                             const char *split, const char *source, bool by_place) {
     static const char *const things[] = {"images with captions", "images", "captions of images",
-                                         "captions or texts"};
+                                         "captions or texts", "answered questions about images"};
     *out = (vlp_rows){0};
     vlp_db *db = vlp_index_db(index);
     int64_t id;

@@ -6,10 +6,11 @@
 #include "datasets/index.h"
 
 typedef enum {
-    VLP_ROWS_PAIRS,    /* good images with a caption: one row an image */
-    VLP_ROWS_IMAGES,   /* good images: one row an image */
-    VLP_ROWS_CAPTIONS, /* the same images, one row a caption */
-    VLP_ROWS_TEXTS,    /* captions of good images, and texts: one row a caption */
+    VLP_ROWS_PAIRS,     /* good images with a caption: one row an image */
+    VLP_ROWS_IMAGES,    /* good images: one row an image */
+    VLP_ROWS_CAPTIONS,  /* the same images, one row a caption */
+    VLP_ROWS_TEXTS,     /* captions of good images, and texts: one row a caption */
+    VLP_ROWS_QUESTIONS, /* answered questions about good images: one row a question */
 } vlp_rows_kind;
 
 /* Beyond a million ids lie in an unlinked file, mapped: their pages may leave memory. */

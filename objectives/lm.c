@@ -10,6 +10,7 @@
 typedef struct {
     double label_smoothing, share;
     int64_t vocab;
+    bool answers;
 } lm_state;
 
 static vlp_status create(void **state, const vlp_objective_setup *setup) {
@@ -25,6 +26,7 @@ static vlp_status create(void **state, const vlp_objective_setup *setup) {
     s->label_smoothing = setup->options->lm_label_smoothing;
     s->share = setup->options->lm_share;
     s->vocab = model->decoder.config.vocab;
+    s->answers = setup->options->lm_answers;
     return VLP_OK;
 }
 
@@ -34,7 +36,16 @@ typedef struct {
     int64_t count;
 } predictions;
 
-static bool predict(vlp_encodings *e, const vlp_tokens *tokens, predictions *p) {
+/* Of [CLS] question [SEP] answer [SEP] the question is given, with its [SEP]. */
+static void leave_questions(const vlp_tokens *tokens, int32_t end, int32_t *targets) {
+    for (int64_t b = 0; b < tokens->batch; b++)
+        for (int64_t l = 0; l < tokens->length; l++) {
+            if (tokens->ids[b * tokens->length + l] == end) break;
+            targets[b * tokens->length + l] = -1;
+        }
+}
+
+static bool predict(vlp_encodings *e, const vlp_tokens *tokens, bool answers, predictions *p) {
     int64_t all = tokens->batch * tokens->length;
     p->rows = vlp_tape_alloc(e->tape, (size_t)all * sizeof *p->rows);
     p->targets = vlp_tape_alloc(e->tape, (size_t)all * sizeof *p->targets);
@@ -42,6 +53,7 @@ static bool predict(vlp_encodings *e, const vlp_tokens *tokens, predictions *p) 
     if (!p->rows || !p->targets) return false;
     if (vlp_tape_planning(e->tape)) return true;
     vlp_lm_targets(tokens, 0, p->targets);
+    if (answers) leave_questions(tokens, (int32_t)e->model->config.eos_id, p->targets);
     p->count = 0;
     for (int64_t r = 0; r < all; r++) {
         if (p->targets[r] < 0) continue;
@@ -71,7 +83,7 @@ static vlp_tensor *loss(void *state, vlp_encodings *e) {
     vlp_tensor *keys[VLP_MAX_DEPTH];
     predictions p;
     tokens.batch = vlp_pairs_share(e->pairs, s->share);
-    if (!predict(e, &tokens, &p)) return NULL;
+    if (!predict(e, &tokens, s->answers, &p)) return NULL;
     vlp_stack_input input = {.causal = true, .context = decoder_keys(e, keys)};
     if (tokens.batch < e->pairs->batch) input.context_index = own_images(e->tape, tokens.batch);
     tokens = vlp_tokens_begin_with(e->tape, &tokens, (int32_t)model->config.bos_id);

@@ -33,7 +33,8 @@ typedef struct {
     int64_t mim_decoder_width, mim_decoder_depth; /* of VLP_MIM_VISIBLE; width 0 = half */
     bool mim_standardised; /* each patch's pixels less their mean, over their deviation */
     double lm_share, lm_label_smoothing;
-    int mim_loss; /* vlp_regression */
+    bool lm_answers; /* what comes after the first end token is written: answers to questions */
+    int mim_loss;    /* vlp_regression */
 } vlp_objective_options;
 
 /* What an objective is built from; borrowed. */

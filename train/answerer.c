@@ -25,6 +25,11 @@ struct vlp_answerer {
     const float *pixels; /* of the picture at hand */
 };
 
+/* The decoder has no other way to know the question than to begin with it. */
+static bool continues(const vlp_answerer *a) {
+    return a->folder.model->config.answers_questions;
+}
+
 /* The picture and a question of `length` tokens -> what the decoder attends to. */
 static void attend(vlp_answerer *a, int64_t length, vlp_tensor **keys) {
     const vlp_model *model = a->folder.model;
@@ -35,7 +40,12 @@ static void attend(vlp_answerer *a, int64_t length, vlp_tensor **keys) {
     vlp_tape_begin(a->tape, 0, 0);
     vlp_tape_set_grad(a->tape, false);
     vlp_tensor *x = vlp_tape_input(a->tape, VLP_REAL, 4, shape, a->pixels, false);
-    vlp_model_image_keys(a->tape, model, vlp_model_image_tokens(a->tape, model, x), image_keys);
+    x = vlp_model_image_tokens(a->tape, model, x);
+    if (continues(a)) {
+        vlp_model_decoder_keys(a->tape, model, x, keys);
+        return;
+    }
+    vlp_model_image_keys(a->tape, model, x, image_keys);
     if (!vlp_model_fuses_anew(model)) text = vlp_model_text_tokens(a->tape, model, &question);
     vlp_model_decoder_keys(a->tape, model,
                            vlp_model_fuse(a->tape, model, &question, text, image_keys, NULL), keys);
@@ -49,10 +59,12 @@ static vlp_status pass(vlp_answerer *a, int64_t length, vlp_writing *writing) {
         return vlp_rank_answers(a->tape, a->folder.model,
                                 &(vlp_rank_source){1, keys, NULL, &a->candidates}, &a->rank,
                                 a->order, a->p);
-    return vlp_generator_write(
-        a->generator, a->tape,
-        &(vlp_generator_source){.n = 1, .keys = keys, .prompt = &begin, .prompt_length = 1},
-        writing);
+    vlp_generator_source source = {.n = 1, .keys = keys, .prompt = &begin, .prompt_length = 1};
+    if (continues(a)) {
+        source.prompt = a->question;
+        source.prompt_length = length;
+    }
+    return vlp_generator_write(a->generator, a->tape, &source, writing);
 }
 
 static vlp_status rehearse(vlp_answerer *a) {
@@ -80,19 +92,39 @@ static vlp_status encode_choices(vlp_answerer *a) {
 }
 
 static vlp_status check(const vlp_model *model, const char *folder) {
-    if (vlp_model_can_write(model) && model->config.decoder_reads_text) return VLP_OK;
+    const vlp_model_config *c = &model->config;
+    if (vlp_model_can_write(model) && (c->decoder_reads_text || c->answers_questions))
+        return VLP_OK;
     return VLP_FAIL(VLP_ERR_UNSUPPORTED,
                     "%s: this model was not trained on questions; BLIP's and ALBEF's models for "
-                    "visual question answering are%s",
+                    "visual question answering are, and what `vlp finetune vqa` makes%s",
                     folder,
                     vlp_model_can_write(model) ? "; `vlp caption` works with this one" : "");
+}
+
+/* A text of a model that continues questions holds both; written answers need some of the room. */
+static vlp_status open_generator(vlp_answerer *a, const vlp_generate_options *options) {
+    vlp_generate_options o = *options;
+    if (continues(a)) {
+        int64_t room = a->length / 2 < o.max_length ? a->length / 2 : o.max_length;
+        o.max_length = a->length;
+        o.min_length = 1;
+        a->length -= room;
+    }
+    return vlp_generator_new(&a->generator, a->folder.model, 1, &o);
 }
 
 static vlp_status setup(vlp_answerer *a, const char *folder, const vlp_answerer_options *o) {
     VLP_TRY(vlp_model_folder_open(&a->folder, folder));
     VLP_TRY(check(a->folder.model, folder));
     const vlp_model_config *c = &a->folder.model->config;
-    a->length = c->text_length < c->decoder.positions ? c->text_length : c->decoder.positions;
+    int64_t positions = a->folder.model->decoder.config.positions;
+    a->length = c->text_length < positions ? c->text_length : positions;
+    if (continues(a) && a->n_choices > 0)
+        return VLP_FAIL(VLP_ERR_UNSUPPORTED,
+                        "%s: this model continues a question with its answer; it cannot choose "
+                        "among given ones",
+                        folder);
     a->rank = vlp_rank_defaults(a->folder.model, o->k < a->n_choices ? o->k : a->n_choices);
     size_t answers = a->n_choices > 0 ? (size_t)a->rank.k : 1;
     a->question = vlp_alloc_zero((size_t)a->length, sizeof *a->question);
@@ -100,8 +132,7 @@ static vlp_status setup(vlp_answerer *a, const char *folder, const vlp_answerer_
     a->p = vlp_alloc_zero(answers, sizeof *a->p);
     a->answers = vlp_alloc_zero(answers, sizeof *a->answers);
     if (!a->question || !a->order || !a->p || !a->answers) return VLP_ERR_MEMORY;
-    VLP_TRY(a->n_choices > 0 ? encode_choices(a)
-                             : vlp_generator_new(&a->generator, a->folder.model, 1, &o->generate));
+    VLP_TRY(a->n_choices > 0 ? encode_choices(a) : open_generator(a, &o->generate));
     VLP_TRY(vlp_decoder_open(&a->pictures, &a->folder.transform, 1, NULL));
     return rehearse(a);
 }
@@ -152,6 +183,7 @@ vlp_status vlp_answerer_ask(vlp_answerer *a, const char *question, const vlp_ans
     vlp_writing writing;
     int length = vlp_tokenizer_encode(a->folder.tokenizer, question, strlen(question), true,
                                       a->question, (int)a->length);
+    if (continues(a)) a->question[0] = (int32_t)a->folder.model->config.bos_id;
     VLP_TRY(pass(a, length, &writing));
     *answers = a->answers;
     *n = a->n_choices > 0 ? a->rank.k : 1;
@@ -159,7 +191,7 @@ vlp_status vlp_answerer_ask(vlp_answerer *a, const char *question, const vlp_ans
         a->answers[i] = (vlp_answer){a->choices[a->order[i]], a->p[i]};
     if (a->n_choices > 0) return VLP_OK;
     vlp_buf_clear(&a->text);
-    VLP_TRY(vlp_writing_text(a->folder.tokenizer, &writing, 1, &a->text));
+    VLP_TRY(vlp_writing_text(a->folder.tokenizer, &writing, continues(a) ? length : 1, &a->text));
     a->answers[0] = (vlp_answer){a->text.data, writing.score};
     return VLP_OK;
 }

@@ -69,7 +69,7 @@ static vlp_status check(const vlp_model *model, const char *folder) {
                         "%s: this model has no decoder: it cannot write captions; train one with "
                         "the recipe blip",
                         folder);
-    if (model->config.decoder_reads_text)
+    if (model->config.decoder_reads_text || model->config.answers_questions)
         return VLP_FAIL(VLP_ERR_UNSUPPORTED,
                         "%s: this model answers questions; it does not write captions", folder);
     return VLP_OK;
