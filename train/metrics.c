@@ -113,6 +113,11 @@ vlp_status vlp_metrics_eval(vlp_metrics *m, int64_t step, const vlp_retrieval *r
     return checked(m);
 }
 
+vlp_status vlp_metrics_eval_loss(vlp_metrics *m, int64_t step, double loss) {
+    fprintf(m->file, "{\"step\":%lld,\"eval\":{\"loss\":%.6f}}\n", (long long)step, loss);
+    return checked(m);
+}
+
 vlp_status vlp_metrics_sync(vlp_metrics *m) {
     if (fflush(m->file) != 0 || fsync(fileno(m->file)) != 0)
         return VLP_FAIL(VLP_ERR_IO, "cannot write %s: %s", m->path, strerror(errno));

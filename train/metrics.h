@@ -13,6 +13,8 @@ vlp_status vlp_metrics_open(vlp_metrics **out, const char *path, int64_t last_st
 vlp_status vlp_metrics_step(vlp_metrics *metrics, const vlp_train_progress *progress);
 /* {"step":N,"eval":{...}} */
 vlp_status vlp_metrics_eval(vlp_metrics *metrics, int64_t step, const vlp_retrieval *result);
+/* {"step":N,"eval":{"loss":x}} */
+vlp_status vlp_metrics_eval_loss(vlp_metrics *metrics, int64_t step, double loss);
 vlp_status vlp_metrics_sync(vlp_metrics *metrics); /* to the disk */
 void vlp_metrics_close(vlp_metrics *metrics);      /* NULL is legal */
 

@@ -106,14 +106,32 @@ static vlp_status evaluate(vlp_trainer *t, const char *split, int64_t most, vlp_
     return status;
 }
 
+/* The mean of the six recalls. */
+static double score_of(const vlp_retrieval *r) {
+    double sum = 0;
+    for (int i = 0; i < VLP_RECALL_LEVELS; i++) sum += r->image_to_text[i] + r->text_to_image[i];
+    return sum / (2 * VLP_RECALL_LEVELS);
+}
+
+static vlp_status evaluate_loss(vlp_trainer *t) {
+    double loss;
+    vlp_status status = vlp_trainer_held_out(t, &loss);
+    if (status == VLP_ERR_NOT_FOUND || status == VLP_ERR_INTERRUPTED) return VLP_OK; /* as below */
+    VLP_TRY(status);
+    vlp_log(VLP_LOG_INFO, "step %lld, validation: loss %.4f", (long long)t->step, loss);
+    VLP_TRY(vlp_trainer_consider(t, -loss));
+    return vlp_metrics_eval_loss(t->metrics, t->step, loss);
+}
+
 static vlp_status evaluate_now(vlp_trainer *t) {
     vlp_retrieval result;
+    if (vlp_trainer_only_writes(t)) return evaluate_loss(t);
     vlp_status status = evaluate(t, t->recipe.val_split, t->recipe.eval_rows, &result);
     if (status == VLP_ERR_NOT_FOUND) return VLP_OK;   /* said by vlp_trainer_run */
     if (status == VLP_ERR_INTERRUPTED) return VLP_OK; /* the loop ends, and saves */
     VLP_TRY(status);
     if (t->options.on_eval) t->options.on_eval(t->step, &result, t->options.user);
-    VLP_TRY(vlp_trainer_consider(t, &result));
+    VLP_TRY(vlp_trainer_consider(t, score_of(&result)));
     return vlp_metrics_eval(t->metrics, t->step, &result);
 }
 
@@ -203,6 +221,7 @@ static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
                         "stopped at step %lld, saved in %s; go on with --resume",
                         (long long)t->step, t->out);
     VLP_TRY(vlp_trainer_settle(t));
+    if (vlp_trainer_only_writes(t)) return save_summary(t, s);
     vlp_status status = evaluate(t, t->recipe.test_split, 0, &s->test);
     s->has_test = status == VLP_OK;
     if (status == VLP_ERR_INTERRUPTED)
@@ -218,7 +237,8 @@ static vlp_status finish(vlp_trainer *t, vlp_train_summary *s) {
 static vlp_status look_for_split(const vlp_trainer *t, const char *split) {
     const char *source = *t->recipe.eval_source ? t->recipe.eval_source : NULL;
     vlp_rows rows;
-    vlp_status status = vlp_rows_open(&rows, t->index, VLP_ROWS_PAIRS, split, source);
+    vlp_rows_kind kind = vlp_trainer_only_writes(t) ? vlp_trainer_rows(&t->recipe) : VLP_ROWS_PAIRS;
+    vlp_status status = vlp_rows_open(&rows, t->index, kind, split, source);
     if (status == VLP_OK) vlp_rows_close(&rows);
     if (status != VLP_ERR_NOT_FOUND) return status;
     vlp_log(VLP_LOG_WARN, "%s; it is not evaluated", vlp_error());
@@ -228,7 +248,7 @@ static vlp_status look_for_split(const vlp_trainer *t, const char *split) {
 vlp_status vlp_trainer_run(vlp_trainer *t, vlp_train_summary *summary) {
     VLP_TRY(vlp_trainer_prepare(t));
     VLP_TRY(look_for_split(t, t->recipe.val_split));
-    VLP_TRY(look_for_split(t, t->recipe.test_split));
+    if (!vlp_trainer_only_writes(t)) VLP_TRY(look_for_split(t, t->recipe.test_split));
     if (t->from_model && t->step == 0) VLP_TRY(evaluate_now(t)); /* what there is to improve on */
     t->started = t->last_checkpoint = vlp_clock();
     VLP_TRY(loop(t));

@@ -102,15 +102,7 @@ static vlp_status best_path(const vlp_trainer *t, vlp_buf *path) {
                           (long long)t->best_step);
 }
 
-/* The mean of the six recalls. */
-static double score_of(const vlp_retrieval *r) {
-    double sum = 0;
-    for (int i = 0; i < VLP_RECALL_LEVELS; i++) sum += r->image_to_text[i] + r->text_to_image[i];
-    return sum / (2 * VLP_RECALL_LEVELS);
-}
-
-vlp_status vlp_trainer_consider(vlp_trainer *t, const vlp_retrieval *result) {
-    double score = score_of(result);
+vlp_status vlp_trainer_consider(vlp_trainer *t, double score) {
     t->evaluated = t->step;
     if (!t->keep_best || (t->best_step >= 0 && score <= t->best_score)) return VLP_OK;
     vlp_buf path = {0};
@@ -169,9 +161,10 @@ vlp_status vlp_trainer_settle(vlp_trainer *t) {
     if (status == VLP_OK) status = load_values(t, path.data);
     vlp_buf_free(&path);
     t->settled = status == VLP_OK;
+    bool recall = !vlp_trainer_only_writes(t);
     if (status == VLP_OK && t->best_step < t->step)
-        vlp_log(VLP_LOG_INFO,
-                "the model of step %lld is kept: it is the best on %s (mean recall %.1f %%)",
-                (long long)t->best_step, t->recipe.val_split, 100 * t->best_score);
+        vlp_log(VLP_LOG_INFO, "the model of step %lld is kept: it is the best on %s (%s %.4f)",
+                (long long)t->best_step, t->recipe.val_split, recall ? "mean recall" : "loss",
+                recall ? t->best_score : -t->best_score);
     return status;
 }

@@ -72,6 +72,7 @@ double vlp_trainer_seconds(const vlp_trainer *t);
 double vlp_trainer_waited(const vlp_trainer *t); /* of them for data */
 double vlp_trainer_progress_share(const vlp_trainer *t);
 
+vlp_rows_kind vlp_trainer_rows(const vlp_recipe *recipe); /* of the data */
 /* trainer_open.c: writes the run folder and opens its log; nothing before this touches the disk. */
 vlp_status vlp_trainer_prepare(vlp_trainer *t);
 
@@ -84,6 +85,14 @@ vlp_status vlp_trainer_rehearse(vlp_trainer *t);
 vlp_status vlp_trainer_take_towers(vlp_trainer *t);
 vlp_status vlp_trainer_load_towers(vlp_trainer *t);
 
+/* The loss of a batch, of the validation split; nothing is learnt. */
+vlp_status vlp_trainer_loss(vlp_trainer *t, const vlp_batch *batch, double *loss);
+
+/* trainer_held_out.c: whether writing is all that is learnt: evaluations are then the mean loss,
+ * not retrieval. */
+bool vlp_trainer_only_writes(const vlp_trainer *t);
+vlp_status vlp_trainer_held_out(vlp_trainer *t, double *loss);
+
 /* trainer_guard.c */
 /* Before training: what is kept, and a copy of the start; then of a new run its file. */
 vlp_status vlp_trainer_guard(vlp_trainer *t);
@@ -91,8 +100,8 @@ vlp_status vlp_trainer_save_guard(const vlp_trainer *t, vlp_buf *path);
 /* The weights that people get in the place of those that are trained, and back. */
 void vlp_trainer_show(vlp_trainer *t);
 void vlp_trainer_hide(vlp_trainer *t);
-/* An evaluation of them. */
-vlp_status vlp_trainer_consider(vlp_trainer *t, const vlp_retrieval *result);
+/* An evaluation of them; more is better. */
+vlp_status vlp_trainer_consider(vlp_trainer *t, double score);
 /* model.safetensors; then the files of earlier bests go; and, after training, the model in memory
  * becomes the one that is kept. */
 vlp_status vlp_trainer_write_model(vlp_trainer *t);

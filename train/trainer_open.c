@@ -176,6 +176,11 @@ static void warn_skipped(const char *path, const char *reason, void *user) {
     vlp_log(VLP_LOG_WARN, "skipped %s: %s", path, reason);
 }
 
+vlp_rows_kind vlp_trainer_rows(const vlp_recipe *recipe) {
+    static const vlp_rows_kind rows[] = {VLP_ROWS_PAIRS, VLP_ROWS_CAPTIONS, VLP_ROWS_QUESTIONS};
+    return rows[recipe->captions];
+}
+
 static vlp_status build_loader(vlp_trainer *t) {
     const vlp_recipe *r = &t->recipe;
     char text[VLP_OPTION_TEXT_BYTES];
@@ -183,8 +188,7 @@ static vlp_status build_loader(vlp_trainer *t) {
     int n_mixture;
     memcpy(text, r->mixture, sizeof text);
     VLP_TRY(parse_mixture(text, mixture, &n_mixture));
-    static const vlp_rows_kind rows[] = {VLP_ROWS_PAIRS, VLP_ROWS_CAPTIONS, VLP_ROWS_QUESTIONS};
-    vlp_loader_options options = {.rows = rows[r->captions],
+    vlp_loader_options options = {.rows = vlp_trainer_rows(r),
                                   .split = train_split(t),
                                   .mixture = mixture,
                                   .n_mixture = n_mixture,

@@ -120,6 +120,19 @@ static vlp_status micro_batch(vlp_trainer *t, int64_t m, const vlp_batch *batch)
     return VLP_OK;
 }
 
+vlp_status vlp_trainer_loss(vlp_trainer *t, const vlp_batch *batch, double *loss) {
+    vlp_tensor *terms[VLP_MAX_OBJECTIVES];
+    vlp_pairs pairs = begin_part(t, 0, batch);
+    vlp_step step = step_of(t);
+    vlp_tape_set_grad(t->tape, false);
+    vlp_tape_set_training(t->tape, false);
+    vlp_tensor *x = vlp_step_loss(&step, &pairs, NULL, terms);
+    vlp_tape_set_training(t->tape, true);
+    VLP_TRY(vlp_tape_status(t->tape));
+    *loss = (double)vlp_real_data(x)[0];
+    return isfinite(*loss) ? VLP_OK : loss_not_finite(t, "sum");
+}
+
 /* Targets are softened more and more during the first passes over the data. */
 static double ramp(const vlp_trainer *t) {
     double passes = (double)t->cursor / (double)vlp_loader_rows(t->loader);

@@ -33,6 +33,12 @@ complains "answers questions; it does not write captions"
 run 2 answer answers pictures/000.png "which colour is it" --choices red,green
 complains "cannot choose among given ones"
 
+# The run is judged by its loss on the validation split, and the best model is what it leaves.
+grep -q '"step":0,"eval":{"loss":' answers/metrics.jsonl || fail "no loss before the first step"
+least=$(grep -o '"step":[0-9]*,"eval":{"loss":[0-9.]*' answers/metrics.jsonl | sort -t: -k4 -g | head -1 |
+    sed 's/"step":\([0-9]*\).*/\1/')
+grep -q "\"best_step\": $least" answers/summary.json || fail "the best step is $least"
+
 # Captions.
 run 0 finetune caption --model start --data pairs.db --out captions --steps 60 $tiny
 awk -v first="$(losses captions 1)" -v last="$(losses captions 60)" 'BEGIN {exit !(last + 0.7 < first)}' ||
