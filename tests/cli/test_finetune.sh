@@ -16,7 +16,7 @@ sed 's/.*"image":"\([^"]*\)","caption":\["a \([a-z]*\) \([a-z]*\)".*"split":"\([
     END { print "]" }' >questions.json
 run 0 index vqa.db questions.json --format vqa --quiet
 run 0 finetune vqa --model start --data vqa.db --out answers --steps 120 --set data.val=test $tiny
-losses() { sed -n "$2p" "$1/metrics.jsonl" | grep -o '"lm":[0-9.]*' | head -1 | cut -d: -f2; }
+losses() { grep '"losses"' "$1/metrics.jsonl" | sed -n "$2p" | grep -o '"lm":[0-9.]*' | head -1 | cut -d: -f2; }
 awk -v first="$(losses answers 1)" -v last="$(losses answers 120)" 'BEGIN {exit !(last < first / 2)}' ||
     fail "the loss of answers went from $(losses answers 1) to $(losses answers 120)"
 right=0
