@@ -128,6 +128,7 @@ vlp_status vlp_trainer_loss(vlp_trainer *t, const vlp_batch *batch, double *loss
     vlp_tape_set_training(t->tape, false);
     vlp_tensor *x = vlp_step_loss(&step, &pairs, NULL, terms);
     vlp_tape_set_training(t->tape, true);
+    vlp_tape_set_grad(t->tape, true);
     VLP_TRY(vlp_tape_status(t->tape));
     *loss = (double)vlp_real_data(x)[0];
     return isfinite(*loss) ? VLP_OK : loss_not_finite(t, "sum");
