@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { PICTURES = 12 };
+enum { PICTURES = 24 };
 
 static vlp_status further(const corpus *c, const char *out, const char *keys) {
     vlp_recipe recipe;
@@ -29,7 +29,7 @@ static void train(const corpus *c, const char *out, const char *keys) {
 
 static void open_corpus(corpus *c) {
     fixture_open(c, PICTURES);
-    if (fixture_train(c, "clip", "start", "steps=60 batch=6 lr=3e-3") != VLP_OK)
+    if (fixture_train(c, "clip", "start", "steps=120 batch=8 lr=3e-3") != VLP_OK)
         fail_msg("%s", vlp_error());
 }
 

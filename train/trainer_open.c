@@ -270,11 +270,24 @@ static vlp_status take_transform(vlp_trainer *t, const char *folder,
     return VLP_OK;
 }
 
+/* Whether they are equal once written: numbers lose their last bits in a file. */
+static bool same_text(const vlp_transform *a, const vlp_transform *b) {
+    vlp_json *json[] = {vlp_transform_to_json(a), vlp_transform_to_json(b)};
+    vlp_buf text[2] = {{0}, {0}};
+    bool same = json[0] && json[1] && vlp_json_dump(json[0], 0, &text[0]) == VLP_OK &&
+                vlp_json_dump(json[1], 0, &text[1]) == VLP_OK &&
+                strcmp(text[0].data, text[1].data) == 0;
+    for (int i = 0; i < 2; i++) {
+        vlp_json_free(json[i]);
+        vlp_buf_free(&text[i]);
+    }
+    return same;
+}
+
 static void choose_transform(vlp_trainer *t) {
     vlp_transform own = vlp_recipe_transform(&t->recipe);
-    if (t->transform.image_size == own.image_size)
-        t->transform.augment = own.augment;
-    else
+    t->transform.augment = own.augment;
+    if (t->transform.image_size != own.image_size || same_text(&t->transform, &own))
         t->transform = own;
 }
 
