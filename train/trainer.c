@@ -162,7 +162,8 @@ static vlp_status loop(vlp_trainer *t) {
         estimate(t);
         VLP_TRY(vlp_metrics_step(t->metrics, &t->now));
         if (t->options.on_step) t->options.on_step(&t->now, t->options.user);
-        if (evaluation_due(t, share)) VLP_TRY(evaluate_now(t));
+        bool last = t->keep_best && finished(t); /* before its checkpoint, which then knows of it */
+        if (last || evaluation_due(t, share)) VLP_TRY(evaluate_now(t));
         if (checkpoint_due(t)) VLP_TRY(vlp_trainer_save(t));
     }
     return VLP_OK;
