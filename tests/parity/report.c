@@ -97,13 +97,6 @@ static bool only_in_full(const vlp_safetensor *t) {
            any_in(t->name, words, VLP_COUNT(words));
 }
 
-/* What is read from the states: projections, and differences of larger terms. */
-static bool is_reading(const vlp_safetensor *t) {
-    static const char *const words[] = {"feat",  "embeds",   "logits", "sim",
-                                        "probs", "weights_", "scores"};
-    return t->ndim == 0 || any_in(t->name, words, VLP_COUNT(words));
-}
-
 static limit_rule rule_for(const parity_report *r, const vlp_safetensor *t) {
     const vlp_json *tolerance = vlp_json_key(r->c->json, "tolerance");
     const vlp_json *forward = vlp_json_key(tolerance, "forward");
@@ -181,13 +174,10 @@ static differences differences_of(const vlp_safetensor *t, source from,
 
 static void compare_bf16(parity_report *r, const vlp_safetensor *t, const differences *d,
                          const char *shape) {
-    bool reading = is_reading(t),
-         unit = reading && !strstr(t->name, "feat") && !strstr(t->name, "embeds");
-    double least = unit ? (double)t->numel : 0, limit = reading ? 0.02 : 0.01;
-    double relative = d->squares > 0 ? sqrt(d->squares / fmax(d->of, least)) : 0;
+    double relative = d->squares > 0 ? sqrt(d->squares / d->of) : 0;
     r->relative = fmax(r->relative, relative);
-    line(r, t->name, shape, d->finite && relative <= limit, "difference %.2e  limit %.2e", relative,
-         limit);
+    line(r, t->name, shape, d->finite && relative <= 1e-2, "difference %.2e  limit 1.00e-02",
+         relative);
 }
 
 static void compare(parity_report *r, const vlp_safetensor *t, source from,

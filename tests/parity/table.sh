@@ -22,9 +22,9 @@ tests/parity/table.sh build/parity tests/data/parity/* >docs/parity.md
 ```
 
 `parity --precision bf16 FOLDER...` runs the forward passes in bfloat16 and compares values, not gradients:
-|x - e| / |e| in euclidean norms, within 1e-2. What is read from the states at last is held to 2e-2: features, and logits, similarities and
-losses, which are differences of larger terms and are taken for no smaller than 1 an element. The last column is the largest
-difference of a case.
+|x - e| / |e| in euclidean norms, within 1e-2. The last column is the largest difference of a case; where it is
+above, the case misses: values that are small differences of larger terms (logits, similarities, features), and
+losses.
 
 The small cases are in `tests/data/parity/` and run with the other tests; the rest run from any folder that
 is given. The share is the largest error of the case's tensors, each in parts of its own limit.
