@@ -175,13 +175,15 @@ static vlp_status copy_value(vlp_buf *text, vlp_value *to, const vlp_value *from
 }
 
 vlp_status vlp_stream_row(vlp_stream *s, int table, const vlp_value *values) {
+    /* here, not when it fills: after a failure a full one stays full */
+    if (s->blocks[s->filling].tables[table].rows == ROWS) VLP_TRY(hand_over(s));
     block *b = &s->blocks[s->filling];
     table_block *t = &b->tables[table];
     int columns = s->tables[table].columns;
     for (int c = 0; c < columns; c++)
         VLP_TRY(copy_value(&b->text, &t->values[t->rows * columns + c], &values[c]));
     t->rows++;
-    return t->rows == ROWS ? hand_over(s) : VLP_OK;
+    return VLP_OK;
 }
 
 bool vlp_stream_amend(vlp_stream *s, int table, int column, int64_t number) {
