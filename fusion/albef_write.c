@@ -131,3 +131,18 @@ const vlp_layout vlp_layout_albef = {.format = "albef",
                                      .config = write_config,
                                      .plan = plan,
                                      .words_head = true};
+
+vlp_json *vlp_hf_vision_json(const vlp_vit_config *v, const char *type) {
+    vlp_json *json = vlp_json_new_object();
+    vlp_json_set_string(json, "model_type", type);
+    vlp_json_set_int(json, "image_size", v->image_height);
+    vlp_json_set_int(json, "num_channels", v->channels);
+    vlp_json_set_int(json, "patch_size", v->patch);
+    vlp_json_set_int(json, "hidden_size", v->width);
+    vlp_json_set_int(json, "num_hidden_layers", v->depth);
+    vlp_json_set_int(json, "num_attention_heads", v->heads);
+    vlp_json_set_int(json, "intermediate_size", v->mlp_width);
+    vlp_json_set_string(json, "hidden_act", "gelu");
+    vlp_json_set_double(json, "layer_norm_eps", v->eps);
+    return json;
+}

@@ -58,22 +58,6 @@ static vlp_status official_config(vlp_json **out, const vlp_model_config *c) {
     return VLP_OK;
 }
 
-static vlp_json *hf_vision(const vlp_model_config *c) {
-    const vlp_vit_config *v = &c->vision;
-    vlp_json *json = vlp_json_new_object();
-    vlp_json_set_string(json, "model_type", "blip_vision_model");
-    vlp_json_set_int(json, "image_size", v->image_height);
-    vlp_json_set_int(json, "num_channels", v->channels);
-    vlp_json_set_int(json, "patch_size", v->patch);
-    vlp_json_set_int(json, "hidden_size", v->width);
-    vlp_json_set_int(json, "num_hidden_layers", v->depth);
-    vlp_json_set_int(json, "num_attention_heads", v->heads);
-    vlp_json_set_int(json, "intermediate_size", v->mlp_width);
-    vlp_json_set_string(json, "hidden_act", "gelu");
-    vlp_json_set_double(json, "layer_norm_eps", v->eps);
-    return json;
-}
-
 static vlp_json *hf_text(const vlp_model_config *c) {
     vlp_bert_config text = text_of(c);
     vlp_json *json = vlp_bert_json(&text);
@@ -101,7 +85,7 @@ static vlp_status hf_config(vlp_json **out, const vlp_model_config *c) {
     vlp_json_set_string(json, "model_type", "blip");
     vlp_json_set(json, "architectures", classes);
     if (c->embedding > 0) vlp_json_set_int(json, "image_text_hidden_size", c->embedding);
-    vlp_json_set(json, "vision_config", hf_vision(c));
+    vlp_json_set(json, "vision_config", vlp_hf_vision_json(&c->vision, "blip_vision_model"));
     vlp_json_set(json, "text_config", hf_text(c));
     vlp_layout_add_own(json, c);
     *out = json;

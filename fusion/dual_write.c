@@ -46,21 +46,6 @@ static const char *misfit(const vlp_model_config *c) {
     return NULL;
 }
 
-static vlp_json *vision_json(const vlp_vit_config *v) {
-    vlp_json *json = vlp_json_new_object();
-    vlp_json_set_string(json, "model_type", "vit");
-    vlp_json_set_int(json, "image_size", v->image_height);
-    vlp_json_set_int(json, "num_channels", v->channels);
-    vlp_json_set_int(json, "patch_size", v->patch);
-    vlp_json_set_int(json, "hidden_size", v->width);
-    vlp_json_set_int(json, "num_hidden_layers", v->depth);
-    vlp_json_set_int(json, "num_attention_heads", v->heads);
-    vlp_json_set_int(json, "intermediate_size", v->mlp_width);
-    vlp_json_set_string(json, "hidden_act", "gelu");
-    vlp_json_set_double(json, "layer_norm_eps", v->eps);
-    return json;
-}
-
 static vlp_status write_config(vlp_json **out, const vlp_model_config *c) {
     vlp_json *json = vlp_json_new_object(), *classes = vlp_json_new_array();
     vlp_json_append(classes, vlp_json_new_string("VisionTextDualEncoderModel"));
@@ -68,7 +53,7 @@ static vlp_status write_config(vlp_json **out, const vlp_model_config *c) {
     vlp_json_set_string(json, "model_type", vlp_dual_type);
     vlp_json_set_int(json, "projection_dim", c->embedding);
     vlp_json_set_double(json, "logit_scale_init_value", c->logit_scale_init);
-    vlp_json_set(json, "vision_config", vision_json(&c->vision));
+    vlp_json_set(json, "vision_config", vlp_hf_vision_json(&c->vision, "vit"));
     vlp_json_set(json, "text_config", vlp_bert_json(&c->text));
     vlp_layout_add_own(json, c);
     *out = json;
